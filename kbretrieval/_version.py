@@ -1,0 +1,3 @@
+"""The package version, alone in a file so that it can be read without importing anything else."""
+
+__version__ = "0.1.0"
