@@ -1,0 +1,1 @@
+"""The tests, importable as a package so that suites can share their oracles."""

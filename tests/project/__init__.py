@@ -1,0 +1,1 @@
+"""Tests of the repository itself: its rules, its papers and its promise table."""
