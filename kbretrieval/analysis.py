@@ -1,0 +1,107 @@
+"""Text → terms, for every script (chapter 5).
+
+Runs of Han, kana, hangul and bopomofo give overlapping bigrams, a run of one the single character; every other run of
+letters, digits and `_`, with its marks, is one term. Width and compatibility forms are folded (NFKC) and case is
+folded, inside the analyzer only; accents are kept; invisible format characters do not split a word (LEX-1, LEX-2).
+Scripts that write without spaces between words, other than those named (Thai, Khmer), stay one term a run.
+"""
+
+import hashlib
+import unicodedata
+from itertools import pairwise
+
+import regex
+
+ANALYZER_VERSION = "bigram-nfkc/1"
+MAX_QUERY_TERMS = 64
+
+# Zero-width and other characters that have no shape of their own: they must not hide a word.
+_INVISIBLE = regex.compile(
+    r"[\p{Cf}\p{Variation_Selector}\u034F\u115F\u1160\u17B4\u17B5\u3164\uFFA0--\u0600-\u0605\u06DD\u070F\u08E2]",
+    regex.V1,
+)
+_IDEOGRAPHIC = r"[[\p{L}\p{Nl}]&&[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Bopomofo}]]"
+_TOKEN = regex.compile(
+    rf"(?P<ideographs>(?:{_IDEOGRAPHIC}[\p{{Mn}}\p{{Mc}}]*)+)|(?P<word>[[\p{{L}}\p{{N}}_]--{_IDEOGRAPHIC}][[\p{{L}}\p{{N}}\p{{Mn}}\p{{Mc}}_]--{_IDEOGRAPHIC}]*)",
+    regex.V1,
+)
+_MARK = regex.compile(r"[\p{Mn}\p{Mc}]+")
+_SINGLE = regex.compile(_IDEOGRAPHIC, regex.V1)
+
+
+def folded(text: str) -> str:
+    """Return the form in which terms are compared: no invisible characters, NFKC, case folded.
+
+    Example:
+        >>> folded("ＶＰＮ pass\\u200dword")
+        'vpn password'
+    """
+    compatible = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", compatible.casefold()))
+
+
+def terms(text: str) -> list[str]:
+    """Return the terms of a text in order, repeated ones repeated.
+
+    Example:
+        >>> terms("住宿发票 E042，500元")
+        ['住宿', '宿发', '发票', 'e042', '500', '元']
+    """
+    found: list[str] = []
+    for match in _TOKEN.finditer(text if text.isascii() and text.islower() else folded(text)):
+        word = match["word"]
+        if word is not None:
+            found.append(word)
+            continue
+        run = _MARK.sub("", match["ideographs"])
+        found.extend(map("".join, pairwise(run)) if len(run) > 1 else [run])
+    return found
+
+
+def query_terms(text: str) -> tuple[list[str], int]:
+    """Return the first 64 distinct terms of a query, and how many distinct ones it has (LEX-4).
+
+    Example:
+        >>> query_terms("退款 退款 政策")
+        (['退款', '政策'], 2)
+    """
+    distinct = list(dict.fromkeys(terms(text)))
+    return distinct[:MAX_QUERY_TERMS], len(distinct)
+
+
+def is_single_ideograph(term: str) -> bool:
+    """Tell whether a term is one Han, kana, hangul or bopomofo character (LEX-9)."""
+    return len(term) == 1 and _SINGLE.fullmatch(term) is not None
+
+
+_POINT_BITS = 21
+_POINT_MASK = (1 << _POINT_BITS) - 1
+_LONG = 1 << 62
+
+
+def term_code(term: str) -> int:
+    """Return a term as a positive 63-bit integer, for posting lists.
+
+    Terms of one and two code points are packed, without loss; longer ones are 62 bits of BLAKE2b under a mark of their
+    own. Two long terms could share a code (about one chance in 10^7 among a million of them); bigrams never do.
+
+    Example:
+        >>> term_code("住宿") == ord("住") << 21 | ord("宿")
+        True
+    """
+    if len(term) == 1:
+        return ord(term)
+    if len(term) == 2:
+        return ord(term[0]) << _POINT_BITS | ord(term[1])
+    return _LONG | int.from_bytes(hashlib.blake2b(term.encode("utf-8"), digest_size=8).digest(), "little") >> 2
+
+
+def code_holds(code: int, character: str) -> bool:
+    """Tell whether a packed code of one or two code points holds a character.
+
+    Example:
+        >>> code_holds(term_code("税率"), "税"), code_holds(term_code("率"), "税")
+        (True, False)
+    """
+    point = ord(character)
+    return code < _LONG and (code & _POINT_MASK == point or code >> _POINT_BITS == point)
