@@ -8,7 +8,7 @@ import ipaddress
 import os
 import socket
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
@@ -88,11 +88,18 @@ def _guard_lookup(original: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-@pytest.fixture(autouse=True)
-def loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Refuse connections, datagrams and name look-ups beyond loopback, in this process, during each test."""
+_GUARD = pytest.StashKey[pytest.MonkeyPatch]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse connections, datagrams and name look-ups beyond loopback in this process, from now to the end."""
+    guard = config.stash[_GUARD] = pytest.MonkeyPatch()
     for name in ("connect", "connect_ex", "sendto"):
-        monkeypatch.setattr(socket.socket, name, _guard_method(getattr(socket.socket, name)))
+        guard.setattr(socket.socket, name, _guard_method(getattr(socket.socket, name)))
     for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex"):
-        monkeypatch.setattr(socket, name, _guard_lookup(getattr(socket, name)))
-    yield
+        guard.setattr(socket, name, _guard_lookup(getattr(socket, name)))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Put the original functions back."""
+    config.stash[_GUARD].undo()

@@ -1,0 +1,85 @@
+"""The rules of tests/rules.py, each seen to bite: in an empty folder, with a pytest of its own."""
+
+import socket
+import sys
+
+import pytest
+
+from tests.rules import SHARED_ABSENT, NetworkRefused, is_loopback
+
+SKIPPING = {
+    "call": "import pytest\ndef test_x(): pytest.skip('no reason')",
+    "mark": "import pytest\n@pytest.mark.skip(reason='no reason')\ndef test_x(): pass",
+    "fixture": "import pytest\n@pytest.fixture\ndef f(): pytest.skip('no reason')\ndef test_x(f): pass",
+    "module": "import pytest\npytest.skip('no reason', allow_module_level=True)",
+    "import": "import pytest\npytest.importorskip('a_package_that_is_absent')",
+    "unittest": "import unittest\nclass T(unittest.TestCase):\n    def test_x(self): self.skipTest('no reason')",
+    "xfail": "import pytest\n@pytest.mark.xfail(reason='no reason')\ndef test_x(): raise ValueError",
+}
+
+
+def _outcome(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, source: str, ci: str) -> int:
+    monkeypatch.setenv("CI", ci)
+    pytester.makepyfile(source)
+    return int(pytester.runpytest_inprocess("-p", "tests.rules", "-p", "no:cacheprovider").ret)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rule is for CI on Linux")
+@pytest.mark.parametrize("source", SKIPPING.values(), ids=SKIPPING)
+def test_a_skip_is_a_failure_in_ci(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
+    failed = {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}
+    assert _outcome(pytester, monkeypatch, source, ci="true") in failed
+
+
+@pytest.mark.parametrize("kind", ["call", "xfail"])
+def test_a_skip_is_a_skip_elsewhere(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    assert _outcome(pytester, monkeypatch, SKIPPING[kind], ci="") == pytest.ExitCode.OK
+
+
+def test_absent_test_data_may_skip_in_ci(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = f"import pytest\ndef test_x(): pytest.skip({SHARED_ABSENT + ' none here'!r})"
+    assert _outcome(pytester, monkeypatch, source, ci="true") == pytest.ExitCode.OK
+
+
+# 203.0.113.0/24, 2001:db8::/32 and .invalid are reserved for documentation: if the guard fails, nobody is called.
+@pytest.mark.parametrize("host", ["203.0.113.7", "example.invalid"])
+@pytest.mark.parametrize("call", ["connect", "connect_ex"])
+def test_no_connection_leaves_the_machine(call: str, host: str) -> None:
+    with socket.socket() as end:
+        end.settimeout(0.01)
+        with pytest.raises(NetworkRefused, match="loopback interface only"):
+            getattr(end, call)((host, 9))
+
+
+def test_no_datagram_leaves_the_machine() -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as end, pytest.raises(NetworkRefused):
+        end.sendto(b"x", ("203.0.113.7", 9))
+
+
+@pytest.mark.parametrize("call", ["getaddrinfo", "gethostbyname", "gethostbyname_ex"])
+def test_no_name_is_looked_up(call: str) -> None:
+    arguments = ("example.invalid", 9) if call == "getaddrinfo" else ("example.invalid",)
+    with pytest.raises(NetworkRefused):
+        getattr(socket, call)(*arguments)
+
+
+def test_loopback_still_works() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        peer, _ = server.accept()
+        with peer:
+            client.sendall(b"here")
+            assert peer.recv(4) == b"here"
+
+
+LOOPBACK = ("127.0.0.1", "127.9.9.9", "::1", "localhost", b"localhost", "", None)
+BEYOND = ("203.0.113.7", "2001:db8::1", "fe80::1%eth0", "localhost.invalid", b"example.invalid")
+
+
+@pytest.mark.parametrize("host", LOOPBACK)
+def test_loopback_hosts(host: object) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", BEYOND)
+def test_hosts_beyond_loopback(host: object) -> None:
+    assert not is_loopback(host)
