@@ -56,9 +56,12 @@ MEASURES: Mapping[str, Callable[[Vector, Vector], float]] = MappingProxyType(
 def dense_window(
     documents: Sequence[Document], vector: Vector, window: int, metric: str = "cosine"
 ) -> tuple[Ranked, ...]:
-    """Return the `window` nearest documents by (-similarity, id); every document has a similarity (OFF-39, OFF-40).
+    """Return the `window` nearest documents by (-similarity, id) (OFF-39, OFF-40).
 
-    `documents` must be the eligible ones; this function does not filter. Raises `UnknownMetric`.
+    A document whose dot product with the query is not positive shares no direction with it and is no candidate
+    (OFF-37), whatever the measure: minus a distance has no zero of its own to cut at, and on unit vectors this rule
+    gives the three measures the same candidates. `documents` must be the eligible ones; this function does not
+    filter. Raises `UnknownMetric`.
 
     Example:
         >>> memo = Document("d", "T", "x", "alpha", ("guest",), "published", "en", "app", "r1", (0.6, 0.8))
@@ -68,7 +71,8 @@ def dense_window(
     if metric not in MEASURES:
         raise UnknownMetric(f"{metric!a} given, one of {', '.join(MEASURES)} expected")
     measure = MEASURES[metric]
-    return ranked(((document.id, measure(vector, document.vector)) for document in documents), window)
+    related = (document for document in documents if dot(vector, document.vector) > 0.0)
+    return ranked(((document.id, measure(vector, document.vector)) for document in related), window)
 
 
 def _same_dimension(left: Vector, right: Vector) -> None:

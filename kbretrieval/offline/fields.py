@@ -184,9 +184,7 @@ def number(value: object, where: str) -> float:
     try:
         found = float(value)
     except OverflowError:
-        raise NumberTooLarge(
-            f"{where}: an integer of {value.bit_length()} bits given, a float ends at 1.8e308"
-        ) from None
+        raise NumberTooLarge(f"{where}: an integer above 1.8e308 given, a float ends there") from None
     if not math.isfinite(found):
         raise NonFiniteNumber(f"{where}: {found} given, a finite number expected")
     return found
