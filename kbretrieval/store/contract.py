@@ -1,0 +1,95 @@
+"""The contract: everything that makes two derived indexes comparable (CON-1, CON-3)."""
+
+from dataclasses import dataclass, fields
+
+from kbretrieval.analysis import ANALYZER_VERSION
+from kbretrieval.chunking import CUTTER_VERSION, DEFAULT_OVERLAP, DEFAULT_SIZE, checked_window, unicode_version
+from kbretrieval.errors import ContractChanged, IndexCorrupt
+from kbretrieval.projection import PROJECTION_VERSION
+from kbretrieval.store.connection import Connection
+from kbretrieval.store.schema import SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """Encoder identifier, chunk window and overlap in code points, and the versions of what derives rows."""
+
+    encoder: str
+    chunk_size: int
+    overlap: int
+    analyzer: str
+    cutter: str
+    projection: str
+    schema: str
+
+    def to_dict(self) -> dict[str, str | int]:
+        """Return the fields by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a caller gives at opening: None means the stored value, or the default for a new file."""
+
+    encoder: str | None
+    chunk_size: int | None
+    overlap: int | None
+    default_encoder: str
+
+    def for_new_file(self) -> Contract:
+        """Return the contract of a new file; raises `invalid_chunk_window`."""
+        size = DEFAULT_SIZE if self.chunk_size is None else self.chunk_size
+        # A reader who asks for windows smaller than the default overlap means no error by leaving it out.
+        overlap = (DEFAULT_OVERLAP if size > DEFAULT_OVERLAP else 0) if self.overlap is None else self.overlap
+        size, overlap = checked_window(size, overlap)
+        return Contract(self.encoder or self.default_encoder, size, overlap, *_versions())
+
+    def check_against(self, stored: Contract) -> None:
+        """Raise `index_projection_contract_changed_rebuild_required`, naming both values, at the first difference."""
+        analyzer, cutter, projection, schema = _versions()
+        given: tuple[tuple[str, object, object], ...] = (
+            ("schema", schema, stored.schema),
+            ("encoder", self.encoder, stored.encoder),
+            ("chunk_size", self.chunk_size, stored.chunk_size),
+            ("overlap", self.overlap, stored.overlap),
+            ("analyzer", analyzer, stored.analyzer),
+            ("cutter", cutter, stored.cutter),
+            ("projection", projection, stored.projection),
+        )
+        for name, wanted, value in given:
+            if wanted is not None and wanted != value:
+                raise ContractChanged(f"{name}: {value} stored, {wanted} given")
+
+
+def _versions() -> tuple[str, str, str, str]:
+    unicode = f"unicode-{unicode_version()}"
+    return f"{ANALYZER_VERSION}+{unicode}", f"{CUTTER_VERSION}+{unicode}", PROJECTION_VERSION, SCHEMA_VERSION
+
+
+def write_contract(connection: Connection, contract: Contract) -> None:
+    """Store a contract; inside the transaction that creates the schema."""
+    connection.run_many("INSERT INTO contract VALUES (?, ?)", [(k, str(v)) for k, v in contract.to_dict().items()])
+
+
+def read_contract(connection: Connection) -> Contract:
+    """Return the stored contract, or raise `index_corrupt`."""
+    rows = connection.run("SELECT name, value FROM contract ORDER BY name")
+    values = {name: value for name, value in rows if isinstance(name, str) and isinstance(value, str)}
+    names = {field.name for field in fields(Contract)}
+    if set(values) != names:
+        raise IndexCorrupt(f"the contract needs {len(names)} fields, {len(names & set(values))} are stored")
+    try:
+        size, overlap = int(values["chunk_size"]), int(values["overlap"])
+    except ValueError:
+        raise IndexCorrupt("the stored chunk window is no number") from None
+    if not 0 <= overlap < size:
+        raise IndexCorrupt(f"a stored window of {size} with an overlap of {overlap}")
+    return Contract(
+        values["encoder"],
+        size,
+        overlap,
+        values["analyzer"],
+        values["cutter"],
+        values["projection"],
+        values["schema"],
+    )
