@@ -27,7 +27,7 @@ def test_the_pins_are_sorted_and_bare(root: Path) -> None:
     assert len(names) == len(lock.read_pins()), "a name stands twice, or a line is no pin"
 
 
-@pytest.mark.parametrize("line", ["numpy>=1.26", "numpy", "--find-links x", "numpy==2.0 --hash=sha256:00", "a @ b"])
+@pytest.mark.parametrize("line", ["numpy>=1.26", "numpy", "-r other.txt", "numpy==2.0 --hash=sha256:00", "a @ b"])
 def test_what_is_no_bare_pin_is_refused(tmp_path: Path, line: str) -> None:
     path = tmp_path / "constraints.txt"
     path.write_text(line + "\n", encoding="utf-8", newline="\n")
