@@ -23,7 +23,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-class _Exported:
+class Exported:
     """Gives a frozen dataclass `to_dict()`: its schema version, then its fields in order."""
 
     __slots__ = ()
@@ -35,8 +35,8 @@ class _Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class UpsertResult(_Exported):
-    """What a content event did: `indexed`, `restored` or `unchanged`; counts are of the stored version."""
+class UpsertResult(Exported):
+    """What a content event did: `indexed` or `unchanged`; counts are of the stored version."""
 
     SCHEMA: ClassVar[str] = "kbretrieval.upsert/1"
 
@@ -52,7 +52,7 @@ class UpsertResult(_Exported):
 
 
 @dataclass(frozen=True, slots=True)
-class AclResult(_Exported):
+class AclResult(Exported):
     """What a policy event did: the ACL revision that is stored now."""
 
     SCHEMA: ClassVar[str] = "kbretrieval.acl/1"
@@ -64,7 +64,7 @@ class AclResult(_Exported):
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteResult(_Exported):
+class DeleteResult(Exported):
     """What a delete did: `deleted` (a tombstone was made or moved) or `unchanged`."""
 
     SCHEMA: ClassVar[str] = "kbretrieval.delete/1"
@@ -86,7 +86,7 @@ class ChannelRank:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit(_Exported):
+class Hit(Exported):
     """A fused result: a voucher that `answer` still has to check, never an authorisation.
 
     Identity fields decide whether it is honoured; text, title, heading, channels, fused and title_overlap only
@@ -114,7 +114,7 @@ class Hit(_Exported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as JSON would hold it; `channels` maps a channel to rank and score."""
-        made = _Exported.to_dict(self)
+        made = Exported.to_dict(self)
         made["channels"] = {item.channel: {"rank": item.rank, "score": item.score} for item in self.channels}
         return made
 
@@ -134,7 +134,7 @@ class Hit(_Exported):
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelTrace(_Exported):
+class ChannelTrace(Exported):
     """What one channel did, in numbers that depend on the caller's own rows alone (fts5's statistics excepted).
 
     `state` is `run` or `skipped`, with a `reason` (`mode`, `no_terms`). eligible: rows that the caller may read;
@@ -159,7 +159,7 @@ class ChannelTrace(_Exported):
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResult(_Exported, Sequence[Hit]):
+class SearchResult(Exported, Sequence[Hit]):
     """A sequence of hits, with what was done to get them; it holds no text but the hits' own (OBS-1)."""
 
     SCHEMA: ClassVar[str] = "kbretrieval.search/1"
@@ -192,7 +192,7 @@ class SearchResult(_Exported, Sequence[Hit]):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence(_Exported):
+class Evidence(Exported):
     """A quotation that was just re-read from the store.
 
     `quote` is `body[start:end]` of the projection whose digest is `document_sha256`; `sha256` is the quotation's own.
@@ -222,7 +222,7 @@ class Evidence(_Exported):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(_Exported):
+class Answer(Exported):
     """`extractive`: quotations joined by a blank line. `abstain`: nothing about why (ACL-8). No language model."""
 
     SCHEMA: ClassVar[str] = "kbretrieval.answer/1"
@@ -234,7 +234,7 @@ class Answer(_Exported):
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentStatus(_Exported):
+class DocumentStatus(Exported):
     """Maintenance view of one document: `absent`, `live` or `deleted`, with its orders, digests and policy."""
 
     SCHEMA: ClassVar[str] = "kbretrieval.status/1"
@@ -256,7 +256,7 @@ class DocumentStatus(_Exported):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault(_Exported):
+class Fault(Exported):
     """One thing that `check()` found: a stable code, and where."""
 
     SCHEMA: ClassVar[str] = "kbretrieval.fault/1"
@@ -268,7 +268,7 @@ class Fault(_Exported):
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeResult(_Exported):
+class PurgeResult(Exported):
     """What `purge()` did: FTS5 rows written anew, titles of tombstones emptied, file sizes in bytes."""
 
     SCHEMA: ClassVar[str] = "kbretrieval.purge/1"

@@ -24,10 +24,10 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """What an encoder returns: one vector a text, and how many texts were cut at the encoder's token limit."""
+    """What an encoder returns: one vector a text, and the positions of texts cut at the encoder's token limit."""
 
     vectors: Sequence[Any]
-    truncated: int = 0
+    truncated: frozenset[int] = frozenset()
 
 
 @runtime_checkable
@@ -67,16 +67,16 @@ def checked_encoder(value: object) -> Encoder:
     return value
 
 
-def encode_dense(encoder: Encoder, texts: Sequence[str], *, query: bool) -> tuple[Matrix, int]:
-    """Return unit vectors of shape (len(texts), dimension), float32, and the number of truncated texts.
+def encode_dense(encoder: Encoder, texts: Sequence[str], *, query: bool) -> tuple[Matrix, frozenset[int]]:
+    """Return unit vectors of shape (len(texts), dimension), float32, and the positions of truncated texts.
 
     Raises `encoder_failed` (whatever the encoder raised, without its text), `encoder_result_count_mismatch` and
     `invalid_embedding_output`. A vector whose norm is not 1 is brought to norm 1; one that is, keeps its bits.
     """
     if not texts:
-        return np.zeros((0, encoder.dimension), np.float32), 0
+        return np.zeros((0, encoder.dimension), np.float32), frozenset()
     encoding = _guarded(lambda: encoder.encode(list(texts), query=query))
-    if not isinstance(encoding, Encoding) or type(encoding.truncated) is not int:
+    if not isinstance(encoding, Encoding) or not isinstance(encoding.truncated, frozenset):
         raise InvalidEmbeddingOutput(f"an Encoding is required, {type(encoding).__name__} returned")
     vectors = _guarded(lambda: list(encoding.vectors))
     if len(vectors) != len(texts):

@@ -5,11 +5,14 @@ Row order is chunk-key order, so a tie by chunk key is a tie by row. Nothing her
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbretrieval.store.chunk_rows import SearchRow
+from kbretrieval.store.chunk_rows import FLOAT, SearchRow
+
+NORM_TOLERANCE = 1e-3
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.int32]
@@ -28,7 +31,8 @@ class Segment:
     """Arrays over n rows and their posting lists.
 
     chunk_keys, doc_keys, lengths (terms), squares (sum of squared counts): shape (n,), int64. vectors: (n, dimension)
-    float32, zero where `has_vector` is False. codes: the distinct term codes, ascending; the rows of code i are
+    float32, zero where `has_vector` is False. damaged: rows whose stored vector is
+    not `dimension` finite numbers of norm 1. codes: the distinct term codes, ascending; the rows of code i are
     rows[offsets[i]:offsets[i + 1]].
     """
 
@@ -42,6 +46,7 @@ class Segment:
     counts: NDArray[np.uint16]
     vectors: NDArray[np.float32]
     has_vector: NDArray[np.bool_]
+    damaged: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.chunk_keys)
@@ -113,17 +118,22 @@ def build_segment(found: Sequence[SearchRow], dimension: int) -> Segment:
         offsets=lists.offsets,
         rows=lists.rows,
         counts=lists.counts,
-        vectors=_matrix(found, dimension),
-        has_vector=np.fromiter((row.vector is not None for row in found), np.bool_, len(found)),
+        **_vectors(found, dimension),
     )
 
 
-def _matrix(found: Sequence[SearchRow], dimension: int) -> NDArray[np.float32]:
-    made = np.zeros((len(found), dimension), np.float32)
-    for number, row in enumerate(found):
-        if row.vector is not None:
-            made[number] = row.vector
-    return made
+def _vectors(found: Sequence[SearchRow], dimension: int) -> dict[str, NDArray[Any]]:
+    size = dimension * FLOAT.itemsize
+    offered = np.fromiter((row.vector is not None for row in found), np.bool_, len(found))
+    whole = np.fromiter((row.vector is not None and len(row.vector) == size for row in found), np.bool_, len(found))
+    blank = bytes(size)
+    blobs = (row.vector if row.vector is not None and len(row.vector) == size else blank for row in found)
+    matrix = np.frombuffer(b"".join(blobs), FLOAT).reshape(len(found), dimension).astype(np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        squares = np.einsum("ij,ij->i", matrix, matrix)
+    sound = whole & (np.abs(squares - 1.0) <= NORM_TOLERANCE)  # also False for NaN and infinity
+    matrix[~sound] = 0.0
+    return {"vectors": matrix, "has_vector": sound, "damaged": offered & ~sound}
 
 
 def joined(segments: Sequence[Segment], alive: NDArray[np.bool_]) -> Segment:
@@ -151,4 +161,5 @@ def joined(segments: Sequence[Segment], alive: NDArray[np.bool_]) -> Segment:
         counts=lists.counts,
         vectors=np.concatenate([s.vectors for s in segments])[keep],
         has_vector=np.concatenate([s.has_vector for s in segments])[keep],
+        damaged=np.concatenate([s.damaged for s in segments])[keep],
     )

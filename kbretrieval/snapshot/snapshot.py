@@ -87,7 +87,7 @@ def advanced(old: Snapshot, connection: Connection, commit: int, dimension: int)
         return Snapshot(
             old.tenant, commit, old.segments, old.alive, old.acl_numbers, old.acls, dict(old._views), Lock()
         )
-    fresh = search_rows(connection, old.tenant, old.commit, dimension)
+    fresh = search_rows(connection, old.tenant, old.commit)
     tail = build_segment(fresh, dimension)
     segments = (*old.segments, tail) if len(tail) else old.segments
     doc_keys = np.concatenate([segment.doc_keys for segment in segments]) if segments else np.zeros(0, np.int64)

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +45,15 @@ class PreparedChunk:
 
     chunk: Chunk
     terms: Sequence[str]
-    vector: NDArray[np.float32] | None
+    vector: "StoredVector | None"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVector:
+    """A dense vector as it is stored: float32 little-endian, and whether its text was cut at the token limit."""
+
+    blob: bytes
+    truncated: bool
 
 
 def posting_blobs(terms: Iterable[str]) -> tuple[int, bytes, bytes]:
@@ -80,8 +87,8 @@ def insert_chunks(connection: Connection, doc_key: int, prepared: Sequence[Prepa
         connection.run("INSERT INTO postings VALUES (?, ?, ?, ?)", (key, *posting_blobs(item.terms)))
         connection.run(f"INSERT INTO {FTS_TABLE} (rowid, terms) VALUES (?, ?)", (key, fts_text(item.terms)))
         if item.vector is not None:
-            blob = np.ascontiguousarray(item.vector, FLOAT).tobytes()
-            connection.run("INSERT INTO vectors VALUES (?, ?, ?)", (key, chunk.sha256, blob))
+            stored = (key, chunk.sha256, int(item.vector.truncated), item.vector.blob)
+            connection.run("INSERT INTO vectors VALUES (?, ?, ?, ?)", stored)
 
 
 def _path(chunk: Chunk) -> str:
@@ -148,20 +155,20 @@ def found_chunks(connection: Connection, tenant: str, keys: Sequence[int]) -> di
 
 @dataclass(frozen=True, slots=True)
 class SearchRow:
-    """What the channels need of one chunk: identity, posting list, vector (None without one)."""
+    """What the channels need of one chunk: identity, posting list, vector blob (None without one)."""
 
     chunk_key: int
     doc_key: int
     length: int
     codes: NDArray[np.int64]
     counts: NDArray[np.uint16]
-    vector: NDArray[np.float32] | None
+    vector: bytes | None
 
 
-def search_rows(connection: Connection, tenant: str, since: int, dimension: int) -> list[SearchRow]:
+def search_rows(connection: Connection, tenant: str, since: int) -> list[SearchRow]:
     """Return the rows of live documents whose content is younger than commit `since`, by chunk key.
 
-    Raises `index_corrupt` where a blob's length does not fit.
+    Raises `index_corrupt` where a posting list's blobs do not fit each other.
     """
     rows = connection.run(
         "SELECT p.chunk_key, c.doc_key, p.length, p.codes, p.counts, v.vector FROM documents d"
@@ -171,27 +178,34 @@ def search_rows(connection: Connection, tenant: str, since: int, dimension: int)
         " ORDER BY p.chunk_key",
         (tenant, since, since),
     )
-    return [_search_row(row, dimension) for row in rows]
+    return [_search_row(row) for row in rows]
 
 
-def _search_row(row: Row, dimension: int) -> SearchRow:
+def _search_row(row: Row) -> SearchRow:
     expect(row[:5], (int, int, int, bytes, bytes), "posting list")
-    key, doc_key, length, codes, counts, blob = row
-    vector: Any = None
-    if blob is not None:
-        if not isinstance(blob, bytes) or len(blob) != dimension * FLOAT.itemsize:
-            raise IndexCorrupt(f"a vector of {dimension * FLOAT.itemsize} bytes is required, another is stored")
-        vector = np.frombuffer(blob, FLOAT)
-    if len(codes) // CODE.itemsize != len(counts) // COUNT.itemsize or len(codes) % CODE.itemsize:
-        raise IndexCorrupt("a stored posting list has as many codes as counts no longer")
-    return SearchRow(key, doc_key, length, np.frombuffer(codes, CODE), np.frombuffer(counts, COUNT), vector)
+    key, doc_key, length, codes, counts, vector = row
+    terms = len(codes) // CODE.itemsize
+    if len(codes) != terms * CODE.itemsize or len(counts) != terms * COUNT.itemsize:
+        raise IndexCorrupt(f"a posting list of {len(codes)} bytes of codes and {len(counts)} bytes of counts")
+    blob = vector if vector is None or isinstance(vector, bytes) else b""
+    return SearchRow(key, doc_key, length, np.frombuffer(codes, CODE), np.frombuffer(counts, COUNT), blob)
 
 
-def stored_vectors(connection: Connection, digests: Sequence[str]) -> dict[str, bytes]:
-    """Return text digest → vector blob for texts that a live chunk holds already (PRF-10)."""
+def stored_vectors(connection: Connection, digests: Sequence[str]) -> dict[str, StoredVector]:
+    """Return text digest → vector for texts that a live chunk holds already (PRF-10)."""
     rows = connection.run(
-        "SELECT text_sha256, vector FROM vectors WHERE text_sha256 IN (SELECT value FROM json_each(?))"
-        " GROUP BY text_sha256",
+        "SELECT text_sha256, truncated, vector FROM vectors"
+        " WHERE text_sha256 IN (SELECT value FROM json_each(?)) ORDER BY chunk_key",
         (json.dumps(list(digests)),),
     )
-    return {digest: blob for digest, blob in rows if isinstance(blob, bytes)}
+    return {digest: StoredVector(blob, cut == 1) for digest, cut, blob in rows if isinstance(blob, bytes)}
+
+
+def chunk_counts(connection: Connection, doc_key: int) -> tuple[int, int]:
+    """Return how many chunks a document has, and how many of their texts were truncated for their vector."""
+    (chunks, truncated) = connection.run(
+        "SELECT count(*), coalesce(sum(v.truncated), 0) FROM chunks c LEFT JOIN vectors v USING (chunk_key)"
+        " WHERE c.doc_key = ?",
+        (doc_key,),
+    )[0]
+    return chunks, truncated

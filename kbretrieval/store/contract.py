@@ -3,7 +3,16 @@
 from dataclasses import dataclass, fields
 
 from kbretrieval.analysis import ANALYZER_VERSION
-from kbretrieval.chunking import CUTTER_VERSION, DEFAULT_OVERLAP, DEFAULT_SIZE, checked_window, unicode_version
+from kbretrieval.chunking import (
+    CUTTER_VERSION,
+    DEFAULT_OVERLAP,
+    DEFAULT_SIZE,
+    MAX_WINDOW,
+    checked_window,
+    unicode_version,
+)
+from kbretrieval.encoders.port import Encoder
+from kbretrieval.encoders.terms import TermEncoder
 from kbretrieval.errors import ContractChanged, IndexCorrupt
 from kbretrieval.projection import PROJECTION_VERSION
 from kbretrieval.store.connection import Connection
@@ -12,9 +21,10 @@ from kbretrieval.store.schema import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """Encoder identifier, chunk window and overlap in code points, and the versions of what derives rows."""
+    """Encoder and its dimension (0: sparse), window and overlap in code points, versions of what derives rows."""
 
     encoder: str
+    dimension: int
     chunk_size: int
     overlap: int
     analyzer: str
@@ -31,10 +41,14 @@ class Contract:
 class Wanted:
     """What a caller gives at opening: None means the stored value, or the default for a new file."""
 
-    encoder: str | None
+    encoder: Encoder | None
     chunk_size: int | None
     overlap: int | None
-    default_encoder: str
+
+    def check_values(self) -> None:
+        """Raise `invalid_chunk_window` for a given value that no file could hold, before any file is touched."""
+        size = MAX_WINDOW if self.chunk_size is None else self.chunk_size
+        checked_window(size, 0 if self.overlap is None else self.overlap)
 
     def for_new_file(self) -> Contract:
         """Return the contract of a new file; raises `invalid_chunk_window`."""
@@ -42,14 +56,17 @@ class Wanted:
         # A reader who asks for windows smaller than the default overlap means no error by leaving it out.
         overlap = (DEFAULT_OVERLAP if size > DEFAULT_OVERLAP else 0) if self.overlap is None else self.overlap
         size, overlap = checked_window(size, overlap)
-        return Contract(self.encoder or self.default_encoder, size, overlap, *_versions())
+        encoder = self.encoder or TermEncoder()
+        return Contract(encoder.identifier, encoder.dimension, size, overlap, *_versions())
 
     def check_against(self, stored: Contract) -> None:
         """Raise `index_projection_contract_changed_rebuild_required`, naming both values, at the first difference."""
         analyzer, cutter, projection, schema = _versions()
+        encoder, dimension = (self.encoder.identifier, self.encoder.dimension) if self.encoder else (None, None)
         given: tuple[tuple[str, object, object], ...] = (
             ("schema", schema, stored.schema),
-            ("encoder", self.encoder, stored.encoder),
+            ("encoder", encoder, stored.encoder),
+            ("dimension", dimension, stored.dimension),
             ("chunk_size", self.chunk_size, stored.chunk_size),
             ("overlap", self.overlap, stored.overlap),
             ("analyzer", analyzer, stored.analyzer),
@@ -79,13 +96,14 @@ def read_contract(connection: Connection) -> Contract:
     if set(values) != names:
         raise IndexCorrupt(f"the contract needs {len(names)} fields, {len(names & set(values))} are stored")
     try:
-        size, overlap = int(values["chunk_size"]), int(values["overlap"])
+        dimension, size, overlap = int(values["dimension"]), int(values["chunk_size"]), int(values["overlap"])
     except ValueError:
-        raise IndexCorrupt("the stored chunk window is no number") from None
-    if not 0 <= overlap < size:
-        raise IndexCorrupt(f"a stored window of {size} with an overlap of {overlap}")
+        raise IndexCorrupt("a stored dimension or chunk window is no number") from None
+    if not 0 <= overlap < size or dimension < 0:
+        raise IndexCorrupt(f"a stored window of {size} with an overlap of {overlap}, dimension {dimension}")
     return Contract(
         values["encoder"],
+        dimension,
         size,
         overlap,
         values["analyzer"],

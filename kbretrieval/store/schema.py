@@ -4,7 +4,8 @@ documents   one row a document, live or tombstone; never dropped, so that an old
 acl         the entries of live documents, in their order
 chunks      windows of live documents; keys only grow and are never reused (AUTOINCREMENT, CHK-5)
 postings    per chunk: term codes (int64, ascending) with their counts (uint16), both little-endian
-vectors     per chunk of a dense encoder: float32 little-endian, with the hash of the text it was computed from
+vectors     per chunk of a dense encoder: float32 little-endian, with the hash of the text it was computed from and
+            whether that text was cut at the encoder's token limit
 chunks_fts  the FTS5 table, terms separated by blanks; its rowid is the chunk key
 contract    what makes derived rows comparable (CON-1)
 counters    the store-wide commit number (CON-6)
@@ -70,6 +71,7 @@ STATEMENTS = (
     """CREATE TABLE vectors (
         chunk_key INTEGER PRIMARY KEY,
         text_sha256 TEXT NOT NULL,
+        truncated INTEGER NOT NULL,
         vector BLOB NOT NULL
     ) STRICT""",
     "CREATE INDEX vectors_of_text ON vectors (text_sha256)",

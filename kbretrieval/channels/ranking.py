@@ -1,0 +1,98 @@
+"""What every channel returns, and the one way in which rows become a ranked list."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbretrieval.results import ChannelTrace
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A channel's candidates: (chunk key, raw score), best first, and its trace."""
+
+    rows: tuple[tuple[int, float], ...]
+    trace: ChannelTrace
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """The terms that both channels use (LEX-4): the first 64 distinct ones, their counts in the query, and how many
+    distinct ones it has."""
+
+    used: tuple[str, ...]
+    counts: tuple[int, ...]
+    given: int
+
+
+def best(keys: NDArray[np.int64], scores: Scores, window: int) -> tuple[tuple[int, float], ...]:
+    """Return the `window` best (key, score) pairs: score descending, then key ascending. A total order, ties whole.
+
+    `keys` ascend. The cut never falls at random among equal scores: every row that reaches the last kept score is
+    sorted.
+
+    Example:
+        >>> best(np.array([1, 2, 3]), np.array([0.5, 0.9, 0.5]), 2)
+        ((2, 0.9), (1, 0.5))
+    """
+    if len(scores) > window:
+        least = np.partition(scores, len(scores) - window)[len(scores) - window]
+        kept = np.flatnonzero(scores >= least)
+        keys, scores = keys[kept], scores[kept]
+    order = np.lexsort((keys, -scores))[:window]
+    return tuple((int(keys[at]), float(scores[at])) for at in order)
+
+
+def skipped(channel: str, method: str, statistics: str, reason: str, terms: QueryTerms, eligible: int) -> Ranked:
+    """Return the empty list of a channel that did not run, with the reason."""
+    trace = ChannelTrace(
+        channel=channel,
+        state="skipped",
+        reason=reason,
+        method=method,
+        statistics=statistics,
+        floor=None,
+        terms_given=terms.given,
+        terms_used=len(terms.used),
+        eligible=eligible,
+        scored=0,
+        below_floor=0,
+        beyond_window=0,
+        returned=0,
+    )
+    return Ranked((), trace)
+
+
+def ran(
+    channel: str,
+    method: str,
+    statistics: str,
+    terms: QueryTerms,
+    rows: Sequence[tuple[int, float]],
+    *,
+    floor: float | None,
+    eligible: int,
+    scored: int,
+    candidates: int,
+) -> Ranked:
+    """Return a ranked list with its trace; `candidates` are the scored rows at or above the floor."""
+    trace = ChannelTrace(
+        channel=channel,
+        state="run",
+        reason=None,
+        method=method,
+        statistics=statistics,
+        floor=floor,
+        terms_given=terms.given,
+        terms_used=len(terms.used),
+        eligible=eligible,
+        scored=scored,
+        below_floor=scored - candidates,
+        beyond_window=candidates - len(rows),
+        returned=len(rows),
+    )
+    return Ranked(tuple(rows), trace)

@@ -1,0 +1,100 @@
+"""Ranked lists → one list (chapter 7). Pure functions over ranks and scores; nothing here knows a document.
+
+RRF (Cormack, Clarke and Büttcher 2009): the sum over channels of weight / (k + rank), rank from 1, channels in a fixed
+order. Convex (Bruch, Gai and Ingber 2023): a weighted sum of scores on one scale, with each channel's theoretical
+minimum (0 for BM25, -1 for the cosine) and its best score.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kbretrieval.results import ChannelRank
+
+RRF = "rrf/1"
+CONVEX = "convex-theoretical/1"
+
+RankedRows = Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A chunk key with its fused value and where each channel placed it, channels in their fixed order."""
+
+    key: int
+    value: float
+    channels: tuple[ChannelRank, ...]
+
+
+def rrf_value(ranks: Sequence[int], k: int) -> float:
+    """Return the sum of 1 / (k + rank) in the order given, float64 (RRF-1, RRF-2).
+
+    Example:
+        >>> rrf_value([1, 1], 60) == 2 / 61
+        True
+    """
+    total = 0.0
+    for rank in ranks:
+        total += 1.0 / (k + rank)
+    return total
+
+
+def _placed(lists: Sequence[tuple[str, RankedRows]]) -> dict[int, list[ChannelRank]]:
+    placed: dict[int, list[ChannelRank]] = {}
+    for name, rows in lists:
+        for rank, (key, score) in enumerate(rows, 1):
+            placed.setdefault(key, []).append(ChannelRank(name, rank, score))
+    return placed
+
+
+def _ordered(fused: Sequence[Fused]) -> list[Fused]:
+    return sorted(fused, key=lambda item: (-item.value, item.key))
+
+
+def rrf(lists: Sequence[tuple[str, RankedRows]], k: int = 60) -> list[Fused]:
+    """Return the chunks of all lists by RRF value descending, then key; a list that lacks a chunk adds nothing.
+
+    Example:
+        >>> [(item.key, item.value) for item in rrf([("lexical", [(7, 3.1)]), ("vector", [(7, 0.9), (8, 0.8)])])]
+        [(7, 0.03278688524590164), (8, 0.016129032258064516)]
+    """
+    return _ordered(
+        [
+            Fused(key, rrf_value([c.rank for c in channels], k), tuple(channels))
+            for key, channels in _placed(lists).items()
+        ]
+    )
+
+
+def scaled(score: float, best: float, channel: str) -> float:
+    """Return a raw score on the scale from the channel's theoretical minimum (0) to its best score (1).
+
+    fts5 values are negative, smaller is better: both signs turn, so best of -4 and score -2 give 0.5.
+
+    Example:
+        >>> scaled(-2.0, -4.0, "lexical"), scaled(0.0, 1.0, "vector")
+        (0.5, 0.5)
+    """
+    shift = 1.0 if channel == "vector" else 0.0
+    span = best + shift
+    return (score + shift) / span if span else 0.0
+
+
+def convex(lists: Sequence[tuple[str, RankedRows]], lexical_share: float) -> list[Fused]:
+    """Return the chunks of all lists by the weighted sum of scaled scores, descending, then key.
+
+    With one list its share is 1. A list that lacks a chunk adds nothing.
+
+    Example:
+        >>> convex([("lexical", [(7, 2.0)]), ("vector", [(8, 1.0)])], 0.25)[0].key
+        8
+    """
+    both = len(lists) > 1
+    best = {name: rows[0][1] for name, rows in lists if rows}
+    share = {"lexical": lexical_share if both else 1.0, "vector": 1.0 - lexical_share if both else 1.0}
+    made = []
+    for key, channels in _placed(lists).items():
+        value = 0.0
+        for item in channels:
+            value += share[item.channel] * scaled(item.score, best[item.channel], item.channel)
+        made.append(Fused(key, value, tuple(channels)))
+    return _ordered(made)

@@ -1,0 +1,224 @@
+"""`Index`: the methods of the contract, each a few lines that check input and call the room that does the work."""
+
+import os
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Unpack
+
+from kbretrieval import checking, citation, lifecycle, maintenance
+from kbretrieval.encoders.port import Encoder, checked_encoder
+from kbretrieval.encoders.stored import encoder_for
+from kbretrieval.engine import Engine
+from kbretrieval.errors import InvalidParameter
+from kbretrieval.identity import (
+    Context,
+    Provenance,
+    checked_acl,
+    checked_acl_revision,
+    checked_context,
+    checked_document,
+    checked_name,
+    checked_provenance,
+    checked_restore,
+    checked_revision,
+)
+from kbretrieval.options import Mode, Overrides, SearchOptions, checked_search
+from kbretrieval.projection import project
+from kbretrieval.results import (
+    AclResult,
+    Answer,
+    DeleteResult,
+    DocumentStatus,
+    Fault,
+    Hit,
+    PurgeResult,
+    SearchResult,
+    UpsertResult,
+)
+from kbretrieval.retrieval import Search, checked_query
+from kbretrieval.snapshot.resident import Resident
+from kbretrieval.store.connection import DEFAULT_WAIT_SECONDS
+from kbretrieval.store.contract import Contract, Wanted
+from kbretrieval.store.documents import Content
+from kbretrieval.store.opening import checked_path, open_connection
+
+DEFAULT_OPTIONS = SearchOptions()
+MAX_WAIT_SECONDS = 3600.0
+
+
+class Index:
+    """A permission-aware retrieval index in one SQLite file.
+
+    May be used from several threads; a forked child is refused. Every refusal is a `KBError` with a stable code.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with Index.open(pathlib.Path(folder.name) / "kb.sqlite") as index:
+        ...     _ = index.upsert("acme", "travel", 1, "markdown", "# 差旅\\n\\n住宿每晚限额500元。", ["alice"])
+        ...     alice = Context("acme", "alice")
+        ...     print(index.answer(index.search("住宿限额", alice), alice).evidence[0].start)
+        0
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        encoder: Encoder | None = None,
+        chunk_size: int | None = None,
+        overlap: int | None = None,
+        *,
+        wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    ) -> "Index":
+        """Open or create an index file.
+
+        `None` means the stored value, or for a new file the default (term encoder, 220, 40 code points); only a given
+        value that differs from the stored one is refused. `wait_seconds` bounds each wait for another connection.
+        Raises `invalid_path`, `invalid_encoder`, `invalid_chunk_window`, `not_an_index`, `index_corrupt`,
+        `journal_mode_unsafe`, `index_projection_contract_changed_rebuild_required` and store errors (CON-1…CON-4).
+        """
+        where = checked_path(path)
+        wanted = Wanted(None if encoder is None else checked_encoder(encoder), chunk_size, overlap)
+        wanted.check_values()
+        if type(wait_seconds) not in (int, float) or not 0 <= wait_seconds <= MAX_WAIT_SECONDS:
+            raise InvalidParameter(f"wait_seconds: a number from 0 to {MAX_WAIT_SECONDS:g} is required, another given")
+        connection, contract = open_connection(where, wanted, wait_seconds)
+        used = encoder or encoder_for(contract.encoder, contract.dimension)
+        return cls(Engine(connection, contract, used, Resident(contract.dimension)))
+
+    def close(self) -> None:
+        """Close the file; a second close is harmless, every other call is `index_closed` from then on."""
+        self._engine.connection.close()
+
+    def __enter__(self) -> "Index":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def contract(self) -> Contract:
+        """What makes derived rows comparable: encoder, window, versions (CON-1)."""
+        return self._engine.contract
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder in use."""
+        return self._engine.encoder
+
+    def upsert(
+        self,
+        tenant: str,
+        doc_id: str,
+        revision: int,
+        format: str,
+        source: str,
+        acl: list[str],
+        restore: bool = False,
+        provenance: Provenance | None = None,
+    ) -> UpsertResult:
+        """Apply a content event.
+
+        `format` is markdown, text or json; a source has at most 4,000,000 code points and 12,000,000 UTF-8 bytes.
+        `acl` counts when the document is created or restored; on a live one it is ignored (UPD-3). The same revision,
+        title and projection again is `unchanged`. Raises the errors of the projection, `stale_or_conflicting_revision`
+        and `deleted_document_requires_explicit_restore`; nothing is written then.
+        """
+        self._engine.connection.check_usable()
+        tenant, doc_id = checked_document(tenant, doc_id)
+        revision, entries = checked_revision(revision), checked_acl(acl)
+        restore, provenance = checked_restore(restore), checked_provenance(provenance)
+        content = Content(format, project(source, format), provenance)
+        return lifecycle.upsert(
+            self._engine, lifecycle.ContentEvent(tenant, doc_id, revision, content, entries, restore)
+        )
+
+    def set_acl(self, tenant: str, doc_id: str, principals: list[str], expected_acl_revision: int) -> AclResult:
+        """Replace a document's whole ACL by compare and swap (ACL-3).
+
+        Raises `stale_acl_revision` and `document_not_live`. After it has returned, no later `answer` on any connection
+        uses the older list (ACL-7).
+        """
+        self._engine.connection.check_usable()
+        tenant, doc_id = checked_document(tenant, doc_id)
+        entries, expected = checked_acl(principals), checked_acl_revision(expected_acl_revision)
+        return lifecycle.set_acl(self._engine, tenant, doc_id, entries, expected)
+
+    def delete(self, tenant: str, doc_id: str, revision: int) -> DeleteResult:
+        """Apply a delete event; the tombstone keeps older events out for good (DEL-1…DEL-6).
+
+        Raises `delete_requires_new_revision` and `stale_or_conflicting_revision`. It promises invisibility in the live
+        index, not erasure; see `purge`.
+        """
+        self._engine.connection.check_usable()
+        tenant, doc_id = checked_document(tenant, doc_id)
+        return lifecycle.delete(self._engine, tenant, doc_id, checked_revision(revision))
+
+    def search(
+        self,
+        query: str,
+        context: Context,
+        limit: int = 5,
+        mode: Mode = "hybrid",
+        options: SearchOptions = DEFAULT_OPTIONS,
+        **overrides: Unpack[Overrides],
+    ) -> SearchResult:
+        """Return up to `limit` (1 to 100) hits that `context` may read now, best first, with a trace.
+
+        `mode` is lexical, vector or hybrid; single options may be given as keywords. The query has 1 to 1,024 code
+        points. Raises `trusted_context_required`, `bounded_query_required`, `invalid_search_options`. A hit is a
+        voucher, not an authorisation: hand it to `answer`. Equal running time is not promised.
+        """
+        self._engine.connection.check_usable()
+        context = checked_context(context)
+        query = checked_query(query)
+        chosen = checked_search(limit, mode, options, dict(overrides))
+        return Search(self._engine, query, context, limit, mode, chosen).run()
+
+    def answer(self, hits: Sequence[Hit | Mapping[str, Any]], context: Context, limit: int = 2) -> Answer:
+        """Return up to `limit` (1 to 10) quotations of the hits that hold now, or an abstention (CIT-1…CIT-8).
+
+        Hits may be `Hit`s or what `Hit.to_dict` exported, at most 200. Each is checked against the store in one read
+        transaction; what does not hold is left out. Raises `trusted_context_required`, `hits_list_required`,
+        `too_many_hits`, `invalid_answer_limit`. A quotation is what the document says, not that it is true.
+        """
+        self._engine.connection.check_usable()
+        context = checked_context(context)
+        limit = citation.checked_answer_limit(limit)
+        return citation.answer(self._engine.connection, citation.checked_hits(hits), context, limit)
+
+    def audit(self, hits: Sequence[Hit | Mapping[str, Any]], context: Context) -> tuple[citation.Judged, ...]:
+        """Maintenance view, never for end users: the verdict on each hit (CIT-5)."""
+        self._engine.connection.check_usable()
+        context = checked_context(context)
+        return citation.audit(self._engine.connection, citation.checked_hits(hits), context)
+
+    def status(self, tenant: str, doc_id: str) -> DocumentStatus:
+        """Maintenance view without a context, never for end users: one document's state, order, digests and policy."""
+        self._engine.connection.check_usable()
+        return maintenance.status(self._engine, *checked_document(tenant, doc_id))
+
+    def documents(self, tenant: str) -> tuple[DocumentStatus, ...]:
+        """Maintenance view without a context, never for end users: every document of a tenant, tombstones included."""
+        self._engine.connection.check_usable()
+        return maintenance.documents(self._engine, checked_name(tenant, "tenant"))
+
+    def check(self) -> tuple[Fault, ...]:
+        """Maintenance view: verify the whole store and name each fault; an empty tuple is a sound store (OBS-2)."""
+        self._engine.connection.check_usable()
+        return checking.check(self._engine)
+
+    def purge(self) -> PurgeResult:
+        """Maintenance: remove the bytes of deleted text from the file; tombstones stay (DEL-5)."""
+        self._engine.connection.check_usable()
+        return maintenance.purge(self._engine)
+
+    def backup(self, target: str | os.PathLike[str]) -> None:
+        """Maintenance: copy the index into a new file; a restored copy revives what was revoked or deleted since."""
+        self._engine.connection.check_usable()
+        maintenance.backup(self._engine, checked_path(target))

@@ -1,0 +1,159 @@
+"""A search from query to hits: channels → fusion → rerank, all on one commit (chapters 5–8).
+
+The snapshot is brought up to date in a short read transaction and scored without one; the hits are then read in a
+second one. If a commit fell in between, the search starts anew, the last time inside a single transaction.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbretrieval.analysis import query_terms, terms
+from kbretrieval.channels.bm25 import METHOD, STATISTICS, rank_bm25
+from kbretrieval.channels.fts5 import METHOD as FTS_METHOD
+from kbretrieval.channels.fts5 import STATISTICS as FTS_STATISTICS
+from kbretrieval.channels.fts5 import rank_fts5
+from kbretrieval.channels.ranking import QueryTerms, Ranked, skipped
+from kbretrieval.channels.vector import DENSE, SPARSE, rank_dense, rank_sparse
+from kbretrieval.channels.vector import STATISTICS as VECTOR_STATISTICS
+from kbretrieval.encoders.port import encode_dense
+from kbretrieval.engine import Engine
+from kbretrieval.errors import BoundedQueryRequired, IndexCorrupt
+from kbretrieval.fusion import CONVEX, RRF, Fused, convex, rrf
+from kbretrieval.identity import Context
+from kbretrieval.options import SearchOptions
+from kbretrieval.rerank import RERANKERS, rerank, title_overlap
+from kbretrieval.results import Hit, SearchResult
+from kbretrieval.snapshot.snapshot import Eligible, Snapshot
+from kbretrieval.store.chunk_rows import Found, found_chunks
+from kbretrieval.store.documents import current_commit
+
+MAX_QUERY = 1024
+OPTIMISTIC_TRIES = 3
+
+
+def checked_query(query: object) -> str:
+    """Return a query of 1 to 1,024 code points without lone surrogates, else raise `bounded_query_required` (LEX-5)."""
+    if not isinstance(query, str):
+        raise BoundedQueryRequired(f"a string is required, {type(query).__name__} given")
+    if not 1 <= len(query) <= MAX_QUERY:
+        raise BoundedQueryRequired(f"1 to {MAX_QUERY} code points are required, {len(query)} given")
+    if any("\ud800" <= character <= "\udfff" for character in query):
+        raise BoundedQueryRequired("text without lone surrogates is required, one given")
+    return query
+
+
+def analyzed(query: str) -> QueryTerms:
+    """Return the terms of a query as both channels use them (LEX-4)."""
+    used, given = query_terms(query)
+    counted = Counter(terms(query))
+    return QueryTerms(tuple(used), tuple(counted[term] for term in used), given)
+
+
+class Search:
+    """One search: its parts, checked, and the query's vector; `run` gives the result."""
+
+    def __init__(
+        self, engine: Engine, query: str, context: Context, limit: int, mode: str, options: SearchOptions
+    ) -> None:
+        self._engine, self._context, self._limit, self._mode, self._options = engine, context, limit, mode, options
+        self._terms = analyzed(query)
+        self._query_vector: NDArray[np.float32] | None = None
+        if mode != "lexical" and engine.encoder.dimension:
+            vectors, _ = encode_dense(engine.encoder, [query], query=True)
+            self._query_vector = vectors[0]
+
+    def run(self) -> SearchResult:
+        """Return the hits and the trace, all of one commit."""
+        connection = self._engine.connection
+        for _ in range(OPTIMISTIC_TRIES):
+            with connection.read():
+                snapshot, lexical = self._from_store()
+            lexical, vector = self._scored(snapshot, lexical)
+            fused = self._fused(lexical, vector)
+            with connection.read():
+                if current_commit(connection) == snapshot.commit:
+                    return self._result(fused, lexical, vector)
+        with connection.read():
+            snapshot, lexical = self._from_store()
+            lexical, vector = self._scored(snapshot, lexical)
+            return self._result(self._fused(lexical, vector), lexical, vector)
+
+    def _from_store(self) -> tuple[Snapshot, Ranked | None]:
+        engine = self._engine
+        snapshot = engine.resident.current(engine.connection, self._context.tenant)
+        if self._mode == "vector" or self._options.lexical != "fts5":
+            return snapshot, None
+        eligible = snapshot.eligible(self._context).count
+        return snapshot, rank_fts5(engine.connection, self._context, eligible, self._terms, self._options.window)
+
+    def _scored(self, snapshot: Snapshot, lexical: Ranked | None) -> tuple[Ranked, Ranked]:
+        eligible = snapshot.eligible(self._context)
+        return lexical or self._lexical(snapshot, eligible), self._vector(snapshot, eligible)
+
+    def _lexical(self, snapshot: Snapshot, eligible: Eligible) -> Ranked:
+        if self._mode == "vector":
+            method, statistics = (
+                (FTS_METHOD, FTS_STATISTICS) if self._options.lexical == "fts5" else (METHOD, STATISTICS)
+            )
+            return skipped("lexical", method, statistics, "mode", self._terms, eligible.count)
+        return rank_bm25(snapshot, eligible, self._terms, self._options.window)
+
+    def _vector(self, snapshot: Snapshot, eligible: Eligible) -> Ranked:
+        encoder, window = self._engine.encoder, self._options.window
+        if self._mode == "lexical":
+            method = DENSE if encoder.dimension else SPARSE
+            return skipped("vector", method, VECTOR_STATISTICS, "mode", self._terms, eligible.count)
+        if self._query_vector is None:
+            return rank_sparse(snapshot, eligible, self._terms, encoder.floor, window)
+        return rank_dense(snapshot, eligible, self._terms, self._query_vector, encoder.floor, window)
+
+    def _fused(self, lexical: Ranked, vector: Ranked) -> list[Fused]:
+        lists = [(ranked.trace.channel, ranked.rows) for ranked in (lexical, vector) if ranked.trace.state == "run"]
+        if self._options.fusion == "convex":
+            return convex(lists, self._options.lexical_share)
+        return rrf(lists, self._options.rrf_k)
+
+    def _result(self, fused: Sequence[Fused], lexical: Ranked, vector: Ranked) -> SearchResult:
+        """Read what the hits show; inside the transaction that proved the commit."""
+        options = self._options
+        wanted = fused if options.rerank == "title" else rerank(fused, {}, "none")[: self._limit]
+        found = found_chunks(self._engine.connection, self._context.tenant, [item.key for item in wanted])
+        if len(found) != len(wanted):
+            raise IndexCorrupt(f"{len(wanted)} ranked chunks are expected in the store, {len(found)} are there")
+        overlaps = {key: title_overlap(self._terms.used, item.title) for key, item in found.items()}
+        ordered = rerank(wanted, overlaps, options.rerank)[: self._limit]
+        convex_weights = (options.lexical_share, 1.0 - options.lexical_share)
+        return SearchResult(
+            hits=tuple(self._hit(item, found[item.key], overlaps[item.key]) for item in ordered),
+            mode=self._mode,
+            options=options,
+            channels=(lexical.trace, vector.trace),
+            fusion=CONVEX if options.fusion == "convex" else RRF,
+            weights=convex_weights if options.fusion == "convex" else (1.0, 1.0),
+            reranker=RERANKERS[options.rerank],
+            encoder=self._engine.encoder.identifier,
+        )
+
+    def _hit(self, fused: Fused, found: Found, overlap: float) -> Hit:
+        chunk = found.chunk
+        return Hit(
+            chunk_key=chunk.chunk_key,
+            tenant=self._context.tenant,
+            doc_id=found.doc_id,
+            revision=found.revision,
+            acl_revision=found.acl_revision,
+            document_sha256=found.document_sha256,
+            chunk_sha256=chunk.sha256,
+            start=chunk.start,
+            end=chunk.end,
+            principal=self._context.principal,
+            text=chunk.text,
+            title=found.title,
+            heading=chunk.heading,
+            channels=fused.channels,
+            fused=fused.value,
+            title_overlap=overlap,
+        )

@@ -1,0 +1,91 @@
+"""Questions about the whole store, for maintenance: SQLite's own checks, FTS5 rows, orphans; and its rewriting."""
+
+from collections.abc import Iterable
+
+from kbretrieval.errors import IndexCorrupt
+from kbretrieval.store.connection import Connection
+from kbretrieval.store.schema import CREATE_FTS, FTS_TABLE
+
+
+def sqlite_is_sound(connection: Connection) -> bool:
+    """Tell whether SQLite's own integrity check finds nothing."""
+    try:
+        return connection.run("PRAGMA integrity_check") == [("ok",)]
+    except IndexCorrupt:
+        return False
+
+
+def fts_is_sound(connection: Connection) -> bool:
+    """Tell whether FTS5's own integrity check finds nothing; inside a write transaction, which it needs."""
+    try:
+        connection.run(f"INSERT INTO {FTS_TABLE} ({FTS_TABLE}) VALUES ('integrity-check')")
+    except IndexCorrupt:
+        return False
+    return True
+
+
+def fts_rows(connection: Connection) -> dict[int, str]:
+    """Return chunk key → stored terms of every FTS5 row."""
+    return {key: str(terms) for key, terms in connection.run(f"SELECT rowid, terms FROM {FTS_TABLE} ORDER BY rowid")}
+
+
+def posting_rows(connection: Connection, doc_key: int) -> dict[int, tuple[object, ...]]:
+    """Return chunk key → (length, codes, counts) of one document."""
+    rows = connection.run(
+        "SELECT p.chunk_key, p.length, p.codes, p.counts FROM chunks c JOIN postings p USING (chunk_key)"
+        " WHERE c.doc_key = ?",
+        (doc_key,),
+    )
+    return {row[0]: row[1:] for row in rows}
+
+
+def vector_rows(connection: Connection, doc_key: int) -> dict[int, tuple[object, object]]:
+    """Return chunk key → (text digest, blob) of one document's vectors."""
+    rows = connection.run(
+        "SELECT v.chunk_key, v.text_sha256, v.vector FROM chunks c JOIN vectors v USING (chunk_key)"
+        " WHERE c.doc_key = ?",
+        (doc_key,),
+    )
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def orphans(connection: Connection) -> list[tuple[str, int]]:
+    """Return (table, key) of derived rows without a chunk, and of chunks and ACL entries without a document."""
+    found: list[tuple[str, int]] = []
+    for table, key in (("postings", "chunk_key"), ("vectors", "chunk_key"), (FTS_TABLE, "rowid")):
+        rows = connection.run(f"SELECT {key} FROM {table} WHERE {key} NOT IN (SELECT chunk_key FROM chunks) ORDER BY 1")
+        found += [(table, row[0]) for row in rows]
+    for table, key in (("chunks", "chunk_key"), ("acl", "doc_key")):
+        rows = connection.run(
+            f"SELECT DISTINCT {key} FROM {table} WHERE doc_key NOT IN (SELECT doc_key FROM documents) ORDER BY 1"
+        )
+        found += [(table, row[0]) for row in rows]
+    return found
+
+
+def rewrite_fts(connection: Connection, rows: Iterable[tuple[int, str]]) -> int:
+    """Drop the FTS5 table and write it anew; inside a write transaction. Returns the number of rows.
+
+    FTS5 keeps the terms of deleted rows in its shadow tables until they are merged away; a new table has none.
+    """
+    connection.run(f"DROP TABLE {FTS_TABLE}")
+    connection.run(CREATE_FTS)
+    written = list(rows)
+    connection.run_many(f"INSERT INTO {FTS_TABLE} (rowid, terms) VALUES (?, ?)", written)
+    return len(written)
+
+
+def chunk_texts(connection: Connection) -> list[tuple[int, str]]:
+    """Return (chunk key, text) of every chunk of a live document, by key."""
+    return [
+        (key, text)
+        for key, text in connection.run(
+            "SELECT c.chunk_key, c.text FROM chunks c JOIN documents d USING (doc_key) WHERE d.live = 1 ORDER BY 1"
+        )
+    ]
+
+
+def file_bytes(connection: Connection) -> int:
+    """Return the size of the database in bytes."""
+    (pages,), (size,) = connection.run("PRAGMA page_count")[0], connection.run("PRAGMA page_size")[0]
+    return int(pages * size)
