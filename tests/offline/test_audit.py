@@ -142,6 +142,23 @@ class Report(unittest.TestCase):
             },
         )
 
+    @promise("OFF-52")
+    def test_it_repeats_each_query_s_input(self) -> None:
+        shown = next(each for each in self.report["queries"] if each["id"] == "q-e042")
+        del shown["channels"]
+        self.assertEqual(
+            shown,
+            {
+                "id": "q-e042",
+                "text": "E042 怎么处理",
+                "tenant": "alpha",
+                "subject_groups": ["guest"],
+                "filters": {"languages": ["zh"], "products": ["drive"]},
+                "qrels": {"d-05-upload-format": 1, "d-06-upload-e042": 3},
+                "must_not_return": ["d-10-ops-runbook"],
+            },
+        )
+
     def test_it_holds_no_document_text(self) -> None:
         for document in FIXTURE.documents:
             self.assertNotIn(json.dumps(document.text)[1:-1], to_json(audit_report(self.run_)))

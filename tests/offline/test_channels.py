@@ -180,6 +180,11 @@ class Dense(unittest.TestCase):
         query = replace(FIXTURE.query("q-e042"), qrels={"d-00-exact": 3})
         self.assertEqual(run_query(documents, query).hybrid[0].source_ranks["dense"], 1)
 
+    @promise("OFF-48")
+    def test_a_channel_hands_on_no_id_twice(self) -> None:
+        with self.assertRaises(errors.DuplicateRankedId):
+            dense_window([a_document("a"), a_document("a")], (1.0, 0.0), 5)
+
     def test_wrong_input_is_refused(self) -> None:
         with self.assertRaises(errors.WrongDimension):
             dot((1.0,), (1.0, 2.0))

@@ -127,6 +127,7 @@ class FixtureFacts(unittest.TestCase):
             value = dict(reversed(value.items()))
             with self.subTest(attempt):
                 self.assertNotEqual(value["documents"], fixture_value()["documents"])
+                self.assertEqual(fixture_from_value(value), FIXTURE)
                 self.assertEqual(to_json(audit_report(run_experiment(fixture_from_value(value)))), expected)
 
 
