@@ -78,7 +78,9 @@ def test_a_change_of_the_dependencies_installs_again(checkout: Path, changed: st
 
 def test_an_old_python_is_refused(checkout: Path) -> None:
     shutil.rmtree(checkout / ".venv")
-    old = _script(checkout / "old", '[ "$1" = --version ] && { echo "Python 3.9.2"; exit 0; }\nexit 1')
+    pretend = "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])"
+    body = f'[ "$1" = --version ] && {{ echo "Python 3.9.2"; exit 0; }}\nexec "{sys.executable}" -c "{pretend}" "$2"'
+    old = _script(checkout / "old", body)
     made = _make(checkout, "test", f"PYTHON={old}")
     assert made.returncode != 0
     assert "Python 3.11 or newer is needed" in made.stderr
