@@ -8,9 +8,12 @@ Scripts that write without spaces between words, other than those named (Thai, K
 
 import hashlib
 import unicodedata
+from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 import regex
+from numpy.typing import NDArray
 
 ANALYZER_VERSION = "bigram-nfkc/1"
 MAX_QUERY_TERMS = 64
@@ -77,6 +80,7 @@ def is_single_ideograph(term: str) -> bool:
 _POINT_BITS = 21
 _POINT_MASK = (1 << _POINT_BITS) - 1
 _LONG = 1 << 62
+PACKED = 1 << 2 * _POINT_BITS  # every packed code lies below
 
 
 def term_code(term: str) -> int:
@@ -96,12 +100,26 @@ def term_code(term: str) -> int:
     return _LONG | int.from_bytes(hashlib.blake2b(term.encode("utf-8"), digest_size=8).digest(), "little") >> 2
 
 
-def code_holds(code: int, character: str) -> bool:
-    """Tell whether a packed code of one or two code points holds a character.
+def term_codes(found: Sequence[str]) -> NDArray[np.int64]:
+    """Return the codes of many terms at once, in no particular order.
 
     Example:
-        >>> code_holds(term_code("税率"), "税"), code_holds(term_code("率"), "税")
-        (True, False)
+        >>> sorted(term_codes(["住宿", "宿"])) == sorted([term_code("住宿"), term_code("宿")])
+        True
+    """
+    ones = np.frombuffer("".join(t for t in found if len(t) == 1).encode("utf-32-le"), "<u4").astype(np.int64)
+    pairs = np.frombuffer("".join(t for t in found if len(t) == 2).encode("utf-32-le"), "<u4").astype(np.int64)
+    longer = np.fromiter((term_code(t) for t in found if len(t) > 2), np.int64)
+    return np.concatenate([ones, pairs[0::2] << _POINT_BITS | pairs[1::2], longer])
+
+
+def codes_hold(codes: NDArray[np.int64], character: str) -> NDArray[np.bool_]:
+    """Tell which packed codes (of one or two code points) hold a character.
+
+    Example:
+        >>> codes_hold(np.array([term_code("税率"), term_code("率")]), "税").tolist()
+        [True, False]
     """
     point = ord(character)
-    return code < _LONG and (code & _POINT_MASK == point or code >> _POINT_BITS == point)
+    held: NDArray[np.bool_] = (codes < PACKED) & ((codes & _POINT_MASK == point) | (codes >> _POINT_BITS == point))
+    return held

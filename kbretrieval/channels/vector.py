@@ -87,8 +87,7 @@ def rank_dense(
 
 
 def _refuse_damage(snapshot: Snapshot, eligible: Eligible) -> None:
-    damaged = np.concatenate([np.zeros(0, np.bool_), *(segment.damaged for segment in snapshot.segments)])
-    count = int(np.count_nonzero(damaged & eligible.mask))
+    count = int(np.count_nonzero(snapshot.column("damaged").astype(np.bool_) & eligible.mask))
     if count:
         raise IndexCorrupt(f"{eligible.count} rows are eligible, {count} of them have a damaged vector")
 

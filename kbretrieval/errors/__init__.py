@@ -58,6 +58,7 @@ from kbretrieval.errors.inputs import (
 )
 from kbretrieval.errors.states import (
     AccessViolation,
+    ClaimFailed,
     ContractChanged,
     DeletedDocumentRequiresExplicitRestore,
     DeleteRequiresNewRevision,
@@ -89,6 +90,7 @@ __all__ = [
     "BadValue",
     "BoundedQueryRequired",
     "Busy",
+    "ClaimFailed",
     "CodeRow",
     "ContractChanged",
     "DeleteRequiresNewRevision",

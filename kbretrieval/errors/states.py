@@ -50,3 +50,9 @@ class AccessViolation(StateConflict):
     """An evaluation returned a document that its caller may not see."""
 
     code = "access_violation"
+
+
+class ClaimFailed(StateConflict):
+    """An experiment's outcome is not the promised one; no report is written."""
+
+    code = "claim_failed"

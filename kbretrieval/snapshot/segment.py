@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbretrieval.analysis import PACKED, codes_hold
 from kbretrieval.store.chunk_rows import FLOAT, SearchRow
 
 NORM_TOLERANCE = 1e-3
@@ -61,9 +62,8 @@ class Segment:
 
     def codes_holding(self, character: str) -> Ints:
         """Return the codes of one or two code points that hold a character (LEX-9)."""
-        point = ord(character)
-        packed = self.codes[: np.searchsorted(self.codes, 1 << 42)]
-        held: Ints = packed[(packed & ((1 << 21) - 1) == point) | (packed >> 21 == point)]
+        packed = self.codes[: np.searchsorted(self.codes, PACKED)]
+        held: Ints = packed[codes_hold(packed, character)]
         return held
 
     def united(self, codes: Sequence[int]) -> Postings:

@@ -6,8 +6,9 @@ is read from the documents' own commit numbers; tombstones are never dropped, so
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +47,16 @@ class Snapshot:
     acl_numbers: Ints
     acls: tuple[tuple[str, ...], ...]
     _views: dict[bytes, Eligible] = field(default_factory=dict, compare=False, repr=False)
+    _columns: dict[str, NDArray[Any]] = field(default_factory=dict, compare=False, repr=False)
     _lock: Lock = field(default_factory=Lock, compare=False, repr=False)
 
-    def column(self, name: str) -> Ints:
-        """Return a per-row column over all segments: chunk_keys, doc_keys, lengths or squares."""
-        parts = [getattr(segment, name) for segment in self.segments]
-        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a per-row column over all segments: chunk_keys, doc_keys, lengths, squares or damaged."""
+        with self._lock:
+            if name not in self._columns:
+                parts = [getattr(segment, name) for segment in self.segments]
+                self._columns[name] = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+            return self._columns[name]
 
     def eligible(self, context: Context) -> Eligible:
         """Return the rows that `context` may read now: live, of its tenant, with an ACL entry that admits it."""
@@ -84,9 +89,7 @@ def advanced(old: Snapshot, connection: Connection, commit: int, dimension: int)
     """Return the snapshot of `commit`, made from an older one; inside a read transaction of that commit."""
     changed = changed_documents(connection, old.tenant, old.commit)
     if not changed:
-        return Snapshot(
-            old.tenant, commit, old.segments, old.alive, old.acl_numbers, old.acls, dict(old._views), Lock()
-        )
+        return replace(old, commit=commit)
     fresh = search_rows(connection, old.tenant, old.commit)
     tail = build_segment(fresh, dimension)
     segments = (*old.segments, tail) if len(tail) else old.segments

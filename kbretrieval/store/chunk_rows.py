@@ -1,14 +1,13 @@
 """Derived rows of a chunk: text and coordinates, posting list, vector, FTS5 row; in and out."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbretrieval.analysis import term_code
+from kbretrieval.analysis import term_codes
 from kbretrieval.chunking import Chunk
 from kbretrieval.errors import IndexCorrupt
 from kbretrieval.store.connection import Connection, Row
@@ -56,7 +55,7 @@ class StoredVector:
     truncated: bool
 
 
-def posting_blobs(terms: Iterable[str]) -> tuple[int, bytes, bytes]:
+def posting_blobs(terms: Sequence[str]) -> tuple[int, bytes, bytes]:
     """Return a chunk's length in terms, its term codes (ascending int64) and their counts (uint16), little-endian.
 
     Example:
@@ -64,35 +63,36 @@ def posting_blobs(terms: Iterable[str]) -> tuple[int, bytes, bytes]:
         >>> length, len(codes), list(counts)
         (3, 16, [1, 0, 2, 0])
     """
-    counted = sorted((term_code(term), count) for term, count in Counter(terms).items())
-    merged: Counter[int] = Counter()
-    for code, count in counted:
-        merged[code] += count
-    codes = np.fromiter(merged.keys(), CODE, len(merged))
-    counts = np.fromiter(merged.values(), np.int64, len(merged))
+    codes, counts = np.unique(term_codes(terms), return_counts=True)
     if counts.size and counts.max() > np.iinfo(COUNT).max:
         raise IndexCorrupt(f"a term count of at most {np.iinfo(COUNT).max} is expected, {counts.max()} found")
-    return int(counts.sum()), codes.tobytes(), counts.astype(COUNT).tobytes()
+    return len(terms), codes.astype(CODE).tobytes(), counts.astype(COUNT).tobytes()
 
 
 def insert_chunks(connection: Connection, doc_key: int, prepared: Sequence[PreparedChunk]) -> None:
-    """Write the derived rows of a document; inside the transaction that writes its text."""
-    for item in prepared:
-        chunk = item.chunk
-        key = connection.insert(
-            "INSERT INTO chunks (doc_key, number, start_point, end_point, text, heading, heading_path, sha256)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (doc_key, chunk.number, chunk.start, chunk.end, chunk.text, chunk.heading, _path(chunk), chunk.sha256),
-        )
-        connection.run("INSERT INTO postings VALUES (?, ?, ?, ?)", (key, *posting_blobs(item.terms)))
-        connection.run(f"INSERT INTO {FTS_TABLE} (rowid, terms) VALUES (?, ?)", (key, fts_text(item.terms)))
-        if item.vector is not None:
-            stored = (key, chunk.sha256, int(item.vector.truncated), item.vector.blob)
-            connection.run("INSERT INTO vectors VALUES (?, ?, ?, ?)", stored)
+    """Write the derived rows of a document; inside the transaction that writes its text.
+
+    Keys go on from the highest that was ever given, which SQLite keeps for an AUTOINCREMENT table (CHK-5).
+    """
+    sequence = connection.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
+    keyed = list(enumerate(prepared, sequence[0][0] + 1 if sequence else 1))
+    connection.run_many(
+        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(key, doc_key, *_chunk_columns(item.chunk)) for key, item in keyed],
+    )
+    connection.run_many("INSERT INTO postings VALUES (?, ?, ?, ?)", [(k, *posting_blobs(i.terms)) for k, i in keyed])
+    connection.run_many(
+        f"INSERT INTO {FTS_TABLE} (rowid, terms) VALUES (?, ?)", [(key, fts_text(item.terms)) for key, item in keyed]
+    )
+    vectors = [(key, item.chunk.sha256, item.vector) for key, item in keyed if item.vector is not None]
+    connection.run_many(
+        "INSERT INTO vectors VALUES (?, ?, ?, ?)", [(key, sha, int(v.truncated), v.blob) for key, sha, v in vectors]
+    )
 
 
-def _path(chunk: Chunk) -> str:
-    return json.dumps(chunk.heading_path, ensure_ascii=False, separators=(",", ":"))
+def _chunk_columns(chunk: Chunk) -> tuple[int, int, int, str, str, str, str]:
+    path = json.dumps(chunk.heading_path, ensure_ascii=False, separators=(",", ":"))
+    return chunk.number, chunk.start, chunk.end, chunk.text, chunk.heading, path, chunk.sha256
 
 
 def delete_chunks(connection: Connection, doc_key: int) -> None:
@@ -141,10 +141,11 @@ def found_chunks(connection: Connection, tenant: str, keys: Sequence[int]) -> di
     """Return chunk key → what a hit shows, for live documents of one tenant."""
     columns = ", ".join(f"c.{name.strip()}" for name in _COLUMNS.split(","))
     rows = connection.run(
-        f"SELECT {columns}, d.doc_id, d.revision, d.acl_revision, d.sha256, d.title FROM chunks c"
-        " JOIN documents d ON d.doc_key = c.doc_key"
-        " WHERE d.tenant = ? AND d.live = 1 AND c.chunk_key IN (SELECT value FROM json_each(?))",
-        (tenant, json.dumps(list(keys))),
+        f"SELECT {columns}, d.doc_id, d.revision, d.acl_revision, d.sha256, d.title"
+        # CROSS JOIN fixes the order: from the wanted keys, never through what else the tenant has.
+        " FROM json_each(?) wanted CROSS JOIN chunks c ON c.chunk_key = wanted.value"
+        " CROSS JOIN documents d ON d.doc_key = c.doc_key WHERE d.tenant = ? AND d.live = 1",
+        (json.dumps(list(keys)), tenant),
     )
     made = {}
     for row in rows:

@@ -60,8 +60,8 @@ def fts_ranked(
         f"""WITH readable AS MATERIALIZED (
             SELECT {FTS_TABLE}.rowid AS chunk_key, bm25({FTS_TABLE}) AS score
             FROM {FTS_TABLE}
-            JOIN chunks c ON c.chunk_key = {FTS_TABLE}.rowid
-            JOIN documents d ON d.doc_key = c.doc_key
+            CROSS JOIN chunks c ON c.chunk_key = {FTS_TABLE}.rowid
+            CROSS JOIN documents d ON d.doc_key = c.doc_key
             WHERE {FTS_TABLE} MATCH ? AND d.tenant = ? AND d.live = 1 AND EXISTS (
                 SELECT 1 FROM acl a WHERE a.doc_key = d.doc_key AND a.entry IN (SELECT value FROM json_each(?))
             )

@@ -1,0 +1,30 @@
+"""Writing a report to a file or to stdout: UTF-8, LF, whole or not at all."""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from kbretrieval.errors import StorageIOError
+
+
+def as_json(value: Any) -> str:
+    """Return indented JSON with Chinese left readable and a final line end."""
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def write_report(text: str, output: Path | None) -> None:
+    """Write text to `output`, replacing it at once, or to stdout where it is None."""
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        Path(name).replace(output)
+    except OSError as error:
+        raise StorageIOError(f"the report cannot be written (errno {error.errno})") from None
