@@ -56,10 +56,12 @@ def evaluation(
     corpus = load_corpus(fixtures)
     chosen = encoder_named(encoder)
     options = BOOK if rerank is Switch.ON else SearchOptions(lexical=BOOK.lexical, rrf_k=BOOK.rrf_k)
-    with tempfile.TemporaryDirectory() as folder:
-        with Index.open(Path(folder) / "evaluation.sqlite", chosen.encoder, *BOOK_WINDOW) as index:
-            corpus.fill(index)
-            reports = evaluate(index, corpus, BOOK_CONTEXT, options)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Index.open(Path(folder) / "evaluation.sqlite", chosen.encoder, *BOOK_WINDOW) as index,
+    ):
+        corpus.fill(index)
+        reports = evaluate(index, corpus, BOOK_CONTEXT, options)
     view = book_view(corpus, reports, chosen.metadata, versions())
     if evidence is not None:
         evaluation_claim(reports, corpus, chosen, evidence, rerank is Switch.ON)

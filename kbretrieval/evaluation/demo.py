@@ -67,9 +67,7 @@ class Experiment:
                 "chunks": made.chunks,
                 "sha256": made.sha256,
             },
-            "old_30_day_fact_retrievable": not _hold(
-                "old fact not found", not self._finds("30", BOOK_CONTEXT, "refund")
-            ),
+            "old_30_day_fact_retrievable": not _hold("old fact not found", gone),
             "new_answer": book_answer(self.quoted("退款政策")),
             "stale_revision_citation_rejected": _hold("stale citation rejected", self._dead(old)),
         }
