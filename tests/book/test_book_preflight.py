@@ -37,7 +37,7 @@ def test_an_error_shows_as_one_line_in_a_notebook() -> None:
 
 def test_a_foreign_kernel_is_recognised(tmp_path: Path) -> None:
     preflight.check_kernel()
-    with pytest.raises(ForeignKernel, match="foreign_kernel: .*python -m ipykernel install"):
+    with pytest.raises(ForeignKernel, match=r"foreign_kernel: .*python -m ipykernel install"):
         preflight.check_kernel([str(tmp_path)])
 
 
@@ -69,9 +69,7 @@ def test_a_changed_or_absent_fixture_is_refused(tmp_path: Path) -> None:
     data = bytearray(corpus.read_bytes())
     data[100] ^= 1
     corpus.write_bytes(data)
-    with pytest.raises(
-        FixtureDigestMismatch, match=r"corpus\.json 的摘要是 \w{12}，清单里是 e103bc584fd4.*git checkout"
-    ):
+    with pytest.raises(FixtureDigestMismatch, match=r"corpus\.json 的摘要是 \w{12}，清单里是 e103bc584fd4.*checkout"):
         preflight.check_fixtures(folder)
     corpus.unlink()
     with pytest.raises(FixtureDigestMismatch, match="没有这个文件"):
@@ -79,9 +77,7 @@ def test_a_changed_or_absent_fixture_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_package_is_named_with_its_command() -> None:
-    with pytest.raises(
-        PackageMissing, match=r"缺少 no_such_package。请运行 `python -m pip install 'kbretrieval\[book\]'`"
-    ):
+    with pytest.raises(PackageMissing, match=r"缺少 no_such_package。.*pip install 'kbretrieval\[book\]'`"):
         preflight.check_packages(["json", "no_such_package"])
 
 

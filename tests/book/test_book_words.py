@@ -28,7 +28,7 @@ def test_alt_text_names_chart_axes_and_conclusion(alt: str, lacks: list[str]) ->
 
 @pytest.mark.promise("NB-3")
 def test_the_kind_named_must_be_the_figures_own() -> None:
-    with pytest.raises(PoorAltText, match="poor_alt_text: .*chart type"):
+    with pytest.raises(PoorAltText, match=r"poor_alt_text: .*chart type"):
         check_alt(ALT, "热图")
     figure = book.contribution_bars({"好": {"词面": 1.0}}, title="标题")
     with pytest.raises(PoorAltText, match="chart type"):
@@ -50,7 +50,7 @@ def test_alt_text_is_escaped_in_the_page() -> None:
 
 
 def test_table_cells_are_escaped_and_aligned() -> None:
-    rows = [{"词": "a|b", "值": None}, {"词": "<i>\n二", "值": True}]
+    rows: list[dict[str, object]] = [{"词": "a|b", "值": None}, {"词": "<i>\n二", "值": True}]
     assert markdown_table(rows).splitlines()[2:] == ["| a\\|b | — |", "| &lt;i>↵二 | ✓ |"]
     assert plain_table(rows).splitlines() == ["词      值", "a|b     —", "<i>↵二  ✓"]
 
@@ -59,7 +59,7 @@ def test_table_cells_are_escaped_and_aligned() -> None:
 def test_a_sentence_takes_exactly_its_values() -> None:
     assert book.sentence("{a} 和 {b:.2f}，{c}", a=1, b=0.125, c=None) == "1 和 0.12，—"
     for template, values in (("{a}", {}), ("无", {"a": 1}), ("{a.real}", {"a": 1}), ("{}", {"a": 1})):
-        with pytest.raises(SentenceMismatch, match="sentence_mismatch: placeholders .* wanted, values .* given"):
+        with pytest.raises(SentenceMismatch, match=r"sentence_mismatch: placeholders .* wanted, values .* given"):
             book.sentence(template, **values)
 
 

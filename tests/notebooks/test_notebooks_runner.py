@@ -67,7 +67,7 @@ def test_each_silent_fault_is_found(build: Build, tmp_path: Path) -> None:
         "class Broken:\n    def _repr_html_(self):\n        raise ValueError('drawn')\n\n\ndisplay(Broken())",
         "import threading\n\nworker = threading.Thread(target=lambda: 1 / 0)\nworker.start()\nworker.join()",
         "%%capture\nraise KeyError('hidden')",
-        f"!{sys.executable} -c 'raise SystemExit(3)'",
+        f'!{sys.executable} -c "raise SystemExit(3)"',
         "import warnings\n\nwarnings.warn('old')",
         "print('Traceback (most recent call last):')",
         "class Lost:\n    def __del__(self):\n        raise OSError\n\n\nlost = Lost()\ndel lost",
@@ -106,7 +106,8 @@ def test_an_execution_gap_and_a_silent_witness_are_found(tiny_runs: tuple[Notebo
 @pytest.mark.promise("NB-12")
 def test_the_three_ways_to_stop_are_told_apart(build: Build, tmp_path: Path) -> None:
     raising = build(tmp_path / "01_raising.ipynb", "print('kept')", "a = 1\nb = 2\nc = 3\nraise LookupError('gone')")
-    slow = build(tmp_path / "02_slow.ipynb", "import time\n\ntime.sleep(60)")
+    # No cell alone is too slow: the limit is the notebook's.
+    slow = build(tmp_path / "02_slow.ipynb", "import time\n\ntime.sleep(3)", "time.sleep(3)", "time.sleep(3)")
     dying = build(tmp_path / "03_dying.ipynb", "import os\n\nos._exit(7)")
     runs = run_notebooks([raising, slow, dying], tmp_path / "out", wall_limit=4)
     assert [run.failure.code for run in runs if run.failure] == ["cell_execution_error", "cell_timeout", "dead_kernel"]
@@ -117,7 +118,7 @@ def test_the_three_ways_to_stop_are_told_apart(build: Build, tmp_path: Path) -> 
         "    c = 3",
         "LookupError: gone",
     ]
-    assert runs[1].seconds < 30
+    assert runs[1].report().endswith("4 seconds allowed for the notebook")
     kept = nbformat.read(runs[0].output, as_version=4)
     assert kept.cells[1].outputs[0].text == "kept\n" and kept.cells[3].outputs[0].ename == "LookupError"
     before = raising.read_bytes()
@@ -163,7 +164,7 @@ def test_local_sockets_are_not_refused() -> None:
 def test_absent_notebooks_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NotebooksMissing, match="0 notebooks asked for"):
         run_notebooks([], tmp_path)
-    with pytest.raises(NotebooksMissing, match="absent: 09_none.ipynb"):
+    with pytest.raises(NotebooksMissing, match=r"absent: 09_none\.ipynb"):
         run_notebooks([tmp_path / "09_none.ipynb"], tmp_path)
 
 
