@@ -1,0 +1,1 @@
+"""Tests of single rooms and of the index in one process."""
