@@ -1,7 +1,8 @@
-"""Which encoder an existing file brings: the term encoder, or one that is only known by its identifier."""
+"""Which encoder an existing file brings: terms, BGE, or one that is only known by its identifier."""
 
 from collections.abc import Sequence
 
+from kbretrieval.encoders.bge import IDENTIFIER, StoredBGE
 from kbretrieval.encoders.port import Encoder, Encoding
 from kbretrieval.encoders.terms import TermEncoder
 from kbretrieval.errors import EncoderUnavailable
@@ -31,4 +32,6 @@ def encoder_for(identifier: str, dimension: int) -> Encoder:
         0
     """
     terms = TermEncoder()
-    return terms if identifier == terms.identifier else NamedEncoder(identifier, dimension)
+    if identifier == terms.identifier:
+        return terms
+    return StoredBGE() if identifier == IDENTIFIER else NamedEncoder(identifier, dimension)

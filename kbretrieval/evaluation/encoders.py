@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from kbretrieval.encoders.bge import BGEEncoder
 from kbretrieval.encoders.port import Encoder
 from kbretrieval.encoders.terms import TermEncoder
 
@@ -12,6 +13,7 @@ class EncoderName(StrEnum):
     """The encoders by name."""
 
     TERMS = "terms"
+    BGE = "bge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,5 +26,8 @@ class NamedChoice:
 
 
 def encoder_named(name: EncoderName) -> NamedChoice:
-    """Return an encoder by name."""
+    """Return an encoder by name; `model_missing` where the model is not there."""
+    if name is EncoderName.BGE:
+        model = BGEEncoder()
+        return NamedChoice(name, model, model.metadata())
     return NamedChoice(name, TermEncoder(), {"encoder": "character/ASCII term counts, not semantic embedding"})

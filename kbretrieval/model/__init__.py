@@ -1,0 +1,1 @@
+"""Where the BGE files come from, and their digests (MOD)."""
