@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import site
 import sys
@@ -25,10 +24,6 @@ from kbretrieval.book.errors import (
 
 PACKAGE = Path(__file__).resolve().parent.parent
 NEEDED = ("matplotlib", "IPython")
-MODEL_FILES = {
-    "model_quantized.onnx": "15b717c382bcb518ba457b93ea6850ede7f4f1cd8937454aa06972366cd19bcc",
-    "tokenizer.json": "48cea5d44424912a6fd1ea647bf4fe50b55ab8b1e5879c3275f80e339e8fae26",
-}
 
 
 def start(chapter: int, *, edition: str = "", model_folder: Path | None = None) -> None:
@@ -36,7 +31,7 @@ def start(chapter: int, *, edition: str = "", model_folder: Path | None = None) 
 
     `edition` is the version the notebook was written for (compared by its first two numbers); when it is not given, a
     checkout above the working directory is compared instead. `model_folder` holds the two model files; by default
-    `KBRETRIEVAL_MODEL_DIR`, then the package's cache. On failure one sentence with the command that mends it: an error
+    the folder that the encoder looks in. On failure one sentence with the command that mends it: an error
     of `kbretrieval.book.errors`. The line names no version of Python, no path and no time, so that committed output is
     the same on every machine. It does not check that a search works.
 
@@ -52,7 +47,7 @@ def start(chapter: int, *, edition: str = "", model_folder: Path | None = None) 
     _check_font()
     model = "本章不用模型"
     if this.needs_model:
-        check_model(model_folder or default_model_folder())
+        check_model(model_folder)
         model = "模型 ✓"
     print(f"{this.label}准备就绪：kbretrieval {__version__}，夹具 {fixtures}，字体 ✓，{model}")
 
@@ -114,24 +109,17 @@ def check_fixtures(folder: Path) -> str:
     return str(manifest["version"])
 
 
-def default_model_folder() -> Path:
-    """Return `KBRETRIEVAL_MODEL_DIR`, or the folder of the user's cache that `kbretrieval model fetch` writes to."""
-    given = os.environ.get("KBRETRIEVAL_MODEL_DIR")
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(given) if given else (Path(base) if base else Path.home() / ".cache") / "kbretrieval" / "model"
+def check_model(folder: Path | None = None) -> None:
+    """Raise `ModelNotReady` unless the folder (default: where the encoder looks) holds exactly the pinned files."""
+    from kbretrieval.model.files import check_folder, model_folder
 
-
-def check_model(folder: Path, files: dict[str, str] | None = None) -> None:
-    """Raise `ModelNotReady` unless the folder holds the model's files with exactly the pinned digests."""
-    for name, wanted in (files or MODEL_FILES).items():
-        path = folder / name
-        if not path.is_file():
-            raise ModelNotReady(f"本章要用模型，缺少 {name}。请运行 `kbretrieval model fetch`。")
-        with path.open("rb") as stream:
-            given = hashlib.file_digest(stream, "sha256").hexdigest()
-        if given != wanted:
+    for file in check_folder(folder or model_folder()):
+        if file.state == "missing":
+            raise ModelNotReady(f"本章要用模型，缺少 {file.name}。请运行 `kbretrieval model fetch`。")
+        if file.state != "ok":
             raise ModelNotReady(
-                f"{name} 的摘要是 {given[:12]}，应当是 {wanted[:12]}。请删去它，再运行 `kbretrieval model fetch`。"
+                f"{file.name} 的摘要 {(file.sha256 or '')[:12]} 不是书里固定的那一份。"
+                "请删去它，再运行 `kbretrieval model fetch`。"
             )
 
 

@@ -20,6 +20,7 @@ from kbretrieval.book.errors import (
     PackageMissing,
     UnknownChapter,
 )
+from kbretrieval.model import files
 
 
 def test_it_prints_one_short_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,15 +82,16 @@ def test_a_missing_package_is_named_with_its_command() -> None:
         preflight.check_packages(["json", "no_such_package"])
 
 
-def test_a_missing_or_wrong_model_file_is_named(tmp_path: Path) -> None:
-    files = {"model.onnx": hashlib.sha256(b"right").hexdigest()}
+def test_a_missing_or_wrong_model_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = hashlib.sha256(b"right").hexdigest()
+    monkeypatch.setattr(files, "FILES", (files.PinnedFile("model.onnx", 5, digest, "", ""),))
     with pytest.raises(ModelNotReady, match=r"缺少 model\.onnx。请运行 `kbretrieval model fetch`"):
-        preflight.check_model(tmp_path, files)
+        preflight.check_model(tmp_path)
     (tmp_path / "model.onnx").write_bytes(b"wrong")
-    with pytest.raises(ModelNotReady, match=r"model_not_ready: model\.onnx 的摘要是"):
-        preflight.check_model(tmp_path, files)
+    with pytest.raises(ModelNotReady, match=r"model_not_ready: model\.onnx 的摘要 \w{12} 不是"):
+        preflight.check_model(tmp_path)
     (tmp_path / "model.onnx").write_bytes(b"right")
-    preflight.check_model(tmp_path, files)
+    preflight.check_model(tmp_path)
 
 
 def test_only_chapters_that_need_the_model_ask_for_it(tmp_path: Path) -> None:

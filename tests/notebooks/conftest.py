@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from kbretrieval.book.contents import chapter, find_notebooks
 from kbretrieval.book.errors import ModelNotReady
-from kbretrieval.book.preflight import check_model, default_model_folder
+from kbretrieval.book.preflight import check_model
 from kbretrieval.book.runner import NotebookRun, run_notebooks
 from kbretrieval.book.solutions import solution_file, solve
 
@@ -36,7 +36,7 @@ def model_absent(path: Path) -> bool:
     if os.environ.get("CI") or not chapter(int(path.name[:2])).needs_model:
         return False
     try:
-        check_model(default_model_folder())
+        check_model()
     except ModelNotReady:
         return True
     return False
