@@ -5,13 +5,12 @@ from pathlib import Path
 
 from kbretrieval.analysis import terms
 from kbretrieval.engine import Engine
-from kbretrieval.errors import InvalidPath
 from kbretrieval.results import DocumentStatus, PurgeResult
 from kbretrieval.store.chunk_rows import chunk_counts
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import DocumentRow, acl_of, blank_tombstones, documents_of, find_document
 from kbretrieval.store.fts import fts_text
-from kbretrieval.store.inspection import chunk_texts, file_bytes, rewrite_fts
+from kbretrieval.store.inspection import chunk_texts, file_bytes, rewrite_fts, vacuum
 
 
 def _status(connection: Connection, document: DocumentRow) -> DocumentStatus:
@@ -77,7 +76,8 @@ def purge(engine: Engine) -> PurgeResult:
         rows = ((key, fts_text(terms(text))) for key, text in chunk_texts(connection))
         written = rewrite_fts(connection, rows)
         blanked = blank_tombstones(connection)
-    connection.outside_transaction("VACUUM")
+    vacuum(connection)
+    engine.resident.forget()
     return PurgeResult(written, blanked, before, file_bytes(connection))
 
 
@@ -87,6 +87,4 @@ def backup(engine: Engine, target: Path) -> None:
     A restored backup revives rights that were revoked and documents that were deleted after it was made, until
     policies and events are replayed. Raises `invalid_path` where the target exists.
     """
-    if target.exists():
-        raise InvalidPath("a new file is required, one exists")
     engine.connection.backup_to(target)

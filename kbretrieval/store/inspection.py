@@ -89,3 +89,8 @@ def file_bytes(connection: Connection) -> int:
     """Return the size of the database in bytes."""
     (pages,), (size,) = connection.run("PRAGMA page_count")[0], connection.run("PRAGMA page_size")[0]
     return int(pages * size)
+
+
+def vacuum(connection: Connection) -> None:
+    """Write the database anew without free pages; outside any transaction."""
+    connection.outside_transaction("VACUUM")
