@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kbretrieval.book.plots import window_strip as window_strip
     from kbretrieval.book.preflight import fixtures_folder as fixtures_folder
     from kbretrieval.book.preflight import start as start
+    from kbretrieval.book.presence import can_check as can_check
+    from kbretrieval.book.presence import real_model as real_model
     from kbretrieval.book.runner import run_notebooks as run_notebooks
     from kbretrieval.book.style import styled as styled
     from kbretrieval.book.tables import say as say
@@ -40,12 +42,14 @@ _HOMES = {
     "BookError": "errors",
     "CHAPTERS": "contents",
     "alt_text": "display",
+    "can_check": "presence",
     "contribution_bars": "plots",
     "exercise": "exercises",
     "fixtures_folder": "preflight",
     "floor_curve": "plots",
     "heat_map": "plots",
     "reader_text": "glyphs",
+    "real_model": "presence",
     "run_notebooks": "runner",
     "say": "tables",
     "sentence": "tables",

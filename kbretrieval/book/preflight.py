@@ -21,19 +21,21 @@ from kbretrieval.book.errors import (
     ModelNotReady,
     PackageMissing,
 )
+from kbretrieval.book.presence import HOW_TO_MEND, NOT_CHECKED, model_missing
 
 PACKAGE = Path(__file__).resolve().parent.parent
 NEEDED = ("matplotlib", "IPython")
 
 
-def start(chapter: int, *, edition: str = "", model_folder: Path | None = None) -> None:
+def start(chapter: int, *, edition: str = "", model_folder: Path | None = None, model_optional: bool = False) -> None:
     """Check kernel, package edition, fixtures, font and, where the chapter needs it, the model; print one short line.
 
     `edition` is the version the notebook was written for (compared by its first two numbers); when it is not given, a
     checkout above the working directory is compared instead. `model_folder` holds the two model files; by default
-    the folder that the encoder looks in. On failure one sentence with the command that mends it: an error
-    of `kbretrieval.book.errors`. The line names no version of Python, no path and no time, so that committed output is
-    the same on every machine. It does not check that a search works.
+    the folder that the encoder looks in. With `model_optional` a chapter goes on where they are absent, and the line
+    says 未检查 (MOD-4); wrong files are refused all the same. On failure one sentence with the command that mends it:
+    an error of `kbretrieval.book.errors`. The line names no version of Python, no path and no time, so that committed
+    output is the same on every machine. It does not check that a search works.
 
     Example:
         >>> start(chapter=13)
@@ -46,7 +48,9 @@ def start(chapter: int, *, edition: str = "", model_folder: Path | None = None) 
     fixtures = check_fixtures(fixtures_folder())
     _check_font()
     model = "本章不用模型"
-    if this.needs_model:
+    if this.needs_model and model_optional and model_missing(model_folder):
+        model = f"模型{NOT_CHECKED}（没有模型，{HOW_TO_MEND}）"
+    elif this.needs_model:
         check_model(model_folder)
         model = "模型 ✓"
     print(f"{this.label}准备就绪：kbretrieval {__version__}，夹具 {fixtures}，字体 ✓，{model}")
