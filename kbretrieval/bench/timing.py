@@ -1,0 +1,90 @@
+"""Times in milliseconds, every sample kept; what is compared is measured in turns, so that a neighbour hits all."""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeVar
+
+Made = TypeVar("Made")
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """All samples of one way of doing one thing, in ms, in the order in which they were taken."""
+
+    what: str
+    way: str
+    samples: tuple[float, ...]
+
+    @property
+    def p50(self) -> float:
+        """The median, ms."""
+        return statistics.median(self.samples)
+
+    @property
+    def p90(self) -> float:
+        """The sample that nine in ten do not exceed, ms.
+
+        Example:
+            >>> Series("search", "engine", tuple(range(1, 11))).p90
+            9
+        """
+        ordered = sorted(self.samples)
+        return ordered[-(-9 * len(ordered) // 10) - 1]
+
+
+def timed(call: Callable[[], Made]) -> tuple[Made, float]:
+    """Return what a call returns, and how long it took in ms.
+
+    Example:
+        >>> timed(lambda: 5)[0]
+        5
+    """
+    begin = time.perf_counter_ns()
+    made = call()
+    return made, (time.perf_counter_ns() - begin) / 1e6
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Keep the garbage collector out of the samples, as `timeit` does."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def in_turns(
+    what: str, ways: Mapping[str, Callable[[Given], object]], inputs: Sequence[Given], rounds: int
+) -> tuple[Series, ...]:
+    """Return one series a way: every input in every round, the ways in turns, each round beginning with another.
+
+    One untimed call of each way comes first, so that caches are warm for all.
+
+    Example:
+        >>> [len(s.samples) for s in in_turns("add", {"a": abs, "b": abs}, [1, 2], 3)]
+        [6, 6]
+    """
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    names = list(ways)
+    for name in names:
+        ways[name](inputs[0])
+    with without_collector():
+        for number, (place, given) in product(range(rounds), enumerate(inputs)):
+            turn = (number + place) % len(names)
+            for name in names[turn:] + names[:turn]:
+                taken[name].append(_sample(ways[name], given))
+    return tuple(Series(what, name, tuple(samples)) for name, samples in taken.items())
+
+
+def _sample(way: Callable[[Given], object], given: Given) -> float:
+    return timed(lambda: way(given))[1]

@@ -1,0 +1,80 @@
+"""BGE-like synthetic vectors: an encoder double whose vector is a function of the text alone.
+
+How a vector is made. BAAI/bge-small-zh-v1.5 puts all texts into a narrow cone with a few outlier dimensions, and texts
+on one subject close together. So here: a mean direction shared by all texts, with four outlier dimensions of ±0.25;
+512 cluster centres, each a Gaussian direction seeded by a passage of the fixtures' own texts (the windows of twelve
+characters, one after the other, around all bodies); and Gaussian noise seeded by the BLAKE2b digest of the text. The
+three are added with weights 0.60, 0.45 and 0.66 and brought to norm 1, which gives a cosine of about .36 between
+texts of two clusters and .56 within one. The cluster is drawn by the same digest. Nothing here is semantic.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbretrieval.bench.texts import fixture_bodies
+from kbretrieval.encoders.port import Encoding
+
+DIMENSION = 512
+CLUSTERS = 512
+FLOOR = 0.40
+OUTLIERS = (17, 130, 301, 444)
+_PASSAGE = 12
+_MEAN, _CENTRE, _NOISE = 0.60, 0.45, 0.66
+
+Floats = NDArray[np.float64]
+
+
+def _generator(text: str) -> np.random.Generator:
+    digest = hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
+
+
+def _unit(vectors: Floats) -> Floats:
+    made: Floats = vectors / np.sqrt(np.sum(vectors * vectors, axis=-1, keepdims=True))
+    return made
+
+
+def mean_direction() -> Floats:
+    """Return the direction that all vectors share, of norm 1."""
+    made = _generator("mean").standard_normal(DIMENSION) * 0.03
+    made[list(OUTLIERS)] = (0.25, -0.25, 0.25, -0.25)
+    return _unit(made)
+
+
+def cluster_centres() -> Floats:
+    """Return unit vectors of shape (512, 512), one a passage of the fixtures."""
+    joined = "".join(fixture_bodies())
+    passages = [(joined + joined)[at % len(joined) :][:_PASSAGE] for at in range(CLUSTERS)]
+    return _unit(np.stack([_generator(passage).standard_normal(DIMENSION) for passage in passages]))
+
+
+class DenseDouble:
+    """Stands for a dense encoder of 512 dimensions; queries and documents are treated alike.
+
+    Example:
+        >>> double = DenseDouble()
+        >>> first, again = double.encode(["年假", "年假"], query=False).vectors
+        >>> first.tolist() == again.tolist(), len(first)
+        (True, 512)
+    """
+
+    identifier = "bench-double:512/1"
+    dimension = DIMENSION
+    floor = FLOOR
+
+    def __init__(self) -> None:
+        self._mean = mean_direction() * _MEAN
+        self._centres = cluster_centres() * _CENTRE
+
+    def encode(self, texts: Sequence[str], *, query: bool) -> Encoding:
+        """Return float32 vectors of norm 1."""
+        return Encoding([self._vector(text) for text in texts])
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        generator = _generator(text)
+        centre = self._centres[int(generator.random() * CLUSTERS)]
+        noise = generator.standard_normal(DIMENSION) * (_NOISE / np.sqrt(DIMENSION))
+        return _unit(self._mean + centre + noise).astype(np.float32)
