@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,10 +20,12 @@ from kbretrieval.errors import (
     IndexCorrupt,
     IndexForked,
     IndexReadOnly,
+    InvalidPath,
     KBError,
     StorageFull,
     StorageIOError,
 )
+from kbretrieval.store.files import create_private
 
 DEFAULT_WAIT_SECONDS = 30.0
 PAUSE_SECONDS = (0.0005, 0.004)
@@ -84,8 +86,12 @@ class Connection:
         except sqlite3.Error as error:
             raise store_error(error) from None
         self._raw.text_factory = _decoded
-        for pragma in ("busy_timeout=0", "synchronous=FULL", "trusted_schema=OFF", "cell_size_check=ON"):
-            self.run(f"PRAGMA {pragma}")
+        try:
+            for pragma in ("busy_timeout=0", "synchronous=FULL", "trusted_schema=OFF", "cell_size_check=ON"):
+                self.run(f"PRAGMA {pragma}")
+        except BaseException:
+            self._raw.close()
+            raise
 
     def check_usable(self) -> None:
         """Raise `index_forked` in a forked child and `index_closed` after `close()`."""
@@ -182,13 +188,24 @@ class Connection:
             return self.run(statement)
 
     def backup_to(self, target: Path) -> None:
-        """Copy the whole store into `target` with SQLite's backup API (CON-7)."""
-        with self._lock:
-            self.check_usable()
-            copy = sqlite3.connect(target)
-            try:
+        """Copy the whole store into the new file `target` with SQLite's backup API (CON-7); nothing is left half made.
+
+        Raises `invalid_path` where something stands there already.
+        """
+        if not create_private(target):
+            raise InvalidPath("a new file is required, one exists")
+        try:
+            with self.read():
+                # The read lock first, with our own waiting: SQLite's copy would wait for a writer without end.
+                self.run("SELECT count(*) FROM sqlite_schema")
+                self._copy_into(target)
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+
+    def _copy_into(self, target: Path) -> None:
+        try:
+            with closing(sqlite3.connect(target)) as copy:
                 self._raw.backup(copy)
-            except sqlite3.Error as error:
-                raise store_error(error) from None
-            finally:
-                copy.close()
+        except sqlite3.Error as error:
+            raise store_error(error) from None

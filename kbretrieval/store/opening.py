@@ -2,27 +2,13 @@
 
 import os
 import sqlite3
-import stat
 from pathlib import Path
 
-from kbretrieval.errors import (
-    IndexCorrupt,
-    IndexReadOnly,
-    InvalidPath,
-    JournalModeUnsafe,
-    KBError,
-    NotAnIndex,
-    StorageFull,
-    StorageIOError,
-)
+from kbretrieval.errors import IndexReadOnly, InvalidPath, JournalModeUnsafe, KBError, NotAnIndex
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.contract import Contract, Wanted, read_contract, write_contract
+from kbretrieval.store.files import create_private, is_empty, stored_application_id
 from kbretrieval.store.schema import APPLICATION_ID, STATEMENTS
-
-HEADER_BYTES = 100
-_MAGIC = b"SQLite format 3\x00"
-_WAL = 2
-_ENOSPC = 28
 
 
 def checked_path(value: object) -> Path:
@@ -39,42 +25,19 @@ def checked_path(value: object) -> Path:
     return Path(name).absolute()
 
 
-def _header(path: Path, wanted: Wanted) -> bytes:
-    """Return the first bytes of the file, made anew with mode 0600 where there is none; empty for a new file."""
-    if not path.exists():
+def _check_file(path: Path, wanted: Wanted) -> None:
+    """Refuse what is no index of ours before anything could change it; make a new file where there is none."""
+    if not os.path.exists(path):  # noqa: PTH110 - Path.exists raises for a name that is too long
         wanted.for_new_file()
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        kind = StorageFull if error.errno == _ENOSPC else StorageIOError
-        raise kind(f"the file cannot be made (errno {error.errno})") from None
-    else:
-        os.close(handle)
-        return b""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise NotAnIndex("a regular file is required, something else is there")
-        with path.open("rb") as file:
-            return file.read(HEADER_BYTES)
-    except OSError as error:
-        raise StorageIOError(f"the file cannot be read (errno {error.errno})") from None
+    if create_private(path) or is_empty(path):
+        return
+    found = stored_application_id(path)
+    if found not in (None, APPLICATION_ID):
+        raise NotAnIndex(f"application id {APPLICATION_ID:#x} is required, {found:#x} is there")
 
 
-def _check_header(header: bytes) -> None:
-    if header and not header.startswith(_MAGIC):
-        raise NotAnIndex("an SQLite file is required, another kind of file is there")
-    if header and len(header) < HEADER_BYTES:
-        raise IndexCorrupt(f"a header of {HEADER_BYTES} bytes is required, {len(header)} are there")
-    if header:
-        found = int.from_bytes(header[68:72], "big")
-        if found != APPLICATION_ID:
-            raise NotAnIndex(f"application id {APPLICATION_ID:#x} is required, {found:#x} is there")
-
-
-def _leave_wal(connection: Connection, header: bytes) -> None:
-    if _WAL not in header[18:20]:
+def _leave_wal(connection: Connection) -> None:
+    if connection.run("PRAGMA journal_mode") != [("wal",)]:
         return
     try:
         mode = connection.run("PRAGMA journal_mode=DELETE")
@@ -109,11 +72,10 @@ def open_connection(path: Path, wanted: Wanted, wait_seconds: float) -> tuple[Co
     Raises `not_an_index`, `index_corrupt`, `journal_mode_unsafe`, `index_projection_contract_changed_rebuild_required`
     and store errors; a refused file is left as it was.
     """
-    header = _header(path, wanted)
-    _check_header(header)
+    _check_file(path, wanted)
     connection = Connection(path, wait_seconds)
     try:
-        _leave_wal(connection, header)
+        _leave_wal(connection)
         try:
             with connection.write():
                 contract = _agree(connection, wanted)

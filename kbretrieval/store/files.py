@@ -1,0 +1,54 @@
+"""The file itself, before SQLite opens it: made for its owner alone, and whose it is (CON-2)."""
+
+import errno
+import os
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+from kbretrieval.errors import NotAnIndex, StorageFull, StorageIOError
+
+
+def create_private(path: Path) -> bool:
+    """Make an empty file with mode 0600 and return True, or return False where something stands there already.
+
+    Raises `storage_full` and `storage_io_error`.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        kind = StorageFull if error.errno == errno.ENOSPC else StorageIOError
+        raise kind(f"the file cannot be made (errno {error.errno})") from None
+    os.close(handle)
+    return True
+
+
+def is_empty(path: Path) -> bool:
+    """Tell whether a regular file has no bytes; raises `not_an_index` for anything but a regular file."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise StorageIOError(f"the file cannot be read (errno {error.errno})") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise NotAnIndex("a regular file is required, something else is there")
+    return found.st_size == 0
+
+
+def stored_application_id(path: Path) -> int | None:
+    """Return the application id in the header of an SQLite file; None where only a locked read can tell.
+
+    The file is read by SQLite and never by `open()`: closing any descriptor of a file ends every POSIX lock that this
+    process holds on it, so looking at the header would end the transaction of another open index. An immutable
+    connection takes no lock and rolls no journal back; a writable schema lets it read the header of a short file.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as probe:
+            probe.execute("PRAGMA writable_schema=ON")
+            return int(probe.execute("PRAGMA application_id").fetchone()[0])
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            raise NotAnIndex("an SQLite file is required, another kind of file is there") from None
+        return None
