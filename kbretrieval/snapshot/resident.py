@@ -17,6 +17,11 @@ class Resident:
         self._snapshots: dict[str, Snapshot] = {}
         self._lock = Lock()
 
+    def forget(self) -> None:
+        """Let go of every snapshot: a superseded row of a deleted document stays in one until its tail is joined."""
+        with self._lock:
+            self._snapshots.clear()
+
     def current(self, connection: Connection, tenant: str) -> Snapshot:
         """Return the snapshot of the current commit; inside a read transaction (VEC-8)."""
         commit = current_commit(connection)
