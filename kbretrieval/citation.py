@@ -5,14 +5,14 @@ is the database's text and never the hit's. Verdicts are a pure function of hit,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from kbretrieval.errors import HitsListRequired, InvalidAnswerLimit, InvalidHit, TooManyHits
 from kbretrieval.hit_format import checked_hit_fields
 from kbretrieval.identity import Context, granted_by
 from kbretrieval.projection import digest
-from kbretrieval.results import ABSTENTION, Answer, Evidence, Exported, Hit
+from kbretrieval.results import ABSTENTION, Answer, ChannelRank, Evidence, Exported, Hit
 from kbretrieval.store.chunk_rows import ChunkRow, find_chunk
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import DocumentRow, acl_of, find_document
@@ -81,11 +81,23 @@ def read_hit(value: object) -> Hit | None:
     """Return a hit from a `Hit` or an exported mapping, or None where it is malformed; exact types count."""
     try:
         if type(value) is Hit:
-            checked_hit_fields(value.to_dict(), Hit.SCHEMA)
+            checked_hit_fields(_claims(value), Hit.SCHEMA)
             return value
-        return Hit.from_dict(value) if isinstance(value, Mapping) else None
-    except (InvalidHit, TypeError, AttributeError):
+        # One copy: a mapping of the caller's own making may answer differently each time it is asked.
+        return Hit.from_dict(dict(value)) if isinstance(value, Mapping) else None
+    except (InvalidHit, TypeError, AttributeError, LookupError):
         return None
+
+
+def _claims(hit: Hit) -> dict[str, Any]:
+    """Return the fields as `to_dict` exports them, without walking into a value of another type, however deep."""
+    channels = hit.channels
+    if type(channels) is not tuple or any(type(item) is not ChannelRank for item in channels):
+        raise InvalidHit(f"channels: a tuple of ChannelRank is required, {type(channels).__name__} given")
+    named = {item.channel: {"rank": item.rank, "score": item.score} for item in channels}
+    if len(named) != len(channels):
+        raise InvalidHit(f"channels: each at most once, {len(named)} names for {len(channels)} ranks given")
+    return {item.name: getattr(hit, item.name) for item in fields(hit)} | {"schema": hit.SCHEMA, "channels": named}
 
 
 def verdict(hit: Hit | None, context: Context, standing: Standing | None, chunk: ChunkRow | None) -> Verdict:
