@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -78,7 +79,8 @@ def encode_dense(encoder: Encoder, texts: Sequence[str], *, query: bool) -> tupl
     encoding = _guarded(lambda: encoder.encode(list(texts), query=query))
     if not isinstance(encoding, Encoding) or not isinstance(encoding.truncated, frozenset):
         raise InvalidEmbeddingOutput(f"an Encoding is required, {type(encoding).__name__} returned")
-    vectors = _guarded(lambda: list(encoding.vectors))
+    # One more than wanted shows that there are too many, however many a generator would go on to give.
+    vectors = _guarded(lambda: list(islice(encoding.vectors, len(texts) + 1)))
     if len(vectors) != len(texts):
         raise EncoderResultCountMismatch(f"{len(texts)} texts given, {len(vectors)} vectors returned")
     made = np.empty((len(texts), encoder.dimension), np.float32)
