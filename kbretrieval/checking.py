@@ -19,15 +19,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from kbretrieval.analysis import terms
 from kbretrieval.chunking import windows
 from kbretrieval.engine import Engine
 from kbretrieval.projection import digest
 from kbretrieval.results import Fault
-from kbretrieval.snapshot.segment import NORM_TOLERANCE
-from kbretrieval.store.chunk_rows import FLOAT, ChunkRow, chunks_of, posting_blobs
+from kbretrieval.store.chunk_rows import ChunkRow, chunks_of, posting_blobs, vector_fault
 from kbretrieval.store.documents import DocumentRow, acl_of, document_by_key, document_keys
 from kbretrieval.store.fts import fts_text
 from kbretrieval.store.inspection import (
@@ -115,11 +112,6 @@ def _vector_codes(engine: Engine, chunk: ChunkRow, stored: tuple[object, object]
     text_sha256, blob = stored
     if text_sha256 != chunk.sha256:
         yield "vector_text"
-    if not isinstance(blob, bytes) or len(blob) != engine.contract.dimension * FLOAT.itemsize:
-        yield "vector_shape"
-        return
-    vector = np.frombuffer(blob, FLOAT).astype(np.float64)
-    if not np.isfinite(vector).all():
-        yield "vector_shape"
-    elif abs(float(np.sum(vector * vector)) - 1.0) > NORM_TOLERANCE:
-        yield "vector_norm"
+    fault = vector_fault(blob, engine.contract.dimension)
+    if fault:
+        yield fault

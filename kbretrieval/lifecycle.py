@@ -30,6 +30,7 @@ from kbretrieval.store.chunk_rows import (
     delete_chunks,
     insert_chunks,
     stored_vectors,
+    vector_fault,
 )
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import (
@@ -112,11 +113,12 @@ def prepare(engine: Engine, cut: Sequence[Chunk]) -> list[PreparedChunk]:
 
 
 def _vectors(engine: Engine, cut: Sequence[Chunk]) -> dict[str, StoredVector]:
+    dimension = engine.encoder.dimension
     texts = {chunk.sha256: chunk.text for chunk in cut if not chunk.text.isspace()}
     with engine.connection.read():
         known = stored_vectors(engine.connection, list(texts))
-    size = engine.encoder.dimension * FLOAT.itemsize
-    known = {digest: vector for digest, vector in known.items() if len(vector.blob) == size}
+    # A damaged vector is made anew, or it would spread to every later document with the same text.
+    known = {digest: vector for digest, vector in known.items() if not vector_fault(vector.blob, dimension)}
     missing = [digest for digest in texts if digest not in known]
     made, truncated = encode_dense(engine.encoder, [texts[digest] for digest in missing], query=False)
     blobs = (np.ascontiguousarray(vector, FLOAT).tobytes() for vector in made)

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbretrieval.analysis import PACKED, codes_hold
-from kbretrieval.store.chunk_rows import FLOAT, SearchRow
-
-NORM_TOLERANCE = 1e-3
+from kbretrieval.errors import IndexCorrupt
+from kbretrieval.store.chunk_rows import FLOAT, NORM_TOLERANCE, SearchRow
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.int32]
@@ -106,13 +105,16 @@ def build_segment(found: Sequence[SearchRow], dimension: int) -> Segment:
     codes = np.concatenate([row.codes for row in found]) if found else np.zeros(0, np.int64)
     counts = np.concatenate([row.counts for row in found]) if found else np.zeros(0, np.uint16)
     owners = np.repeat(np.arange(len(found)), sizes)
+    lengths = np.fromiter((row.length for row in found), np.int64, len(found))
+    if (np.bincount(owners, counts, len(found)) != lengths).any() or (codes < 0).any():
+        raise IndexCorrupt("a posting list's length and the sum of its counts differ, or a term code is below 0")
     lists = _term_major(codes, owners, counts)
     squares = np.zeros(len(found), np.int64)
     np.add.at(squares, owners, counts.astype(np.int64) ** 2)
     return Segment(
         chunk_keys=np.fromiter((row.chunk_key for row in found), np.int64, len(found)),
         doc_keys=np.fromiter((row.doc_key for row in found), np.int64, len(found)),
-        lengths=np.fromiter((row.length for row in found), np.int64, len(found)),
+        lengths=lengths,
         squares=squares,
         codes=lists.codes,
         offsets=lists.offsets,

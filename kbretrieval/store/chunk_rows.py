@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from kbretrieval.store.schema import FTS_TABLE
 CODE = np.dtype("<i8")
 COUNT = np.dtype("<u2")
 FLOAT = np.dtype("<f4")
+NORM_TOLERANCE = 1e-3
 
 _COLUMNS = "chunk_key, doc_key, number, start_point, end_point, text, heading, heading_path, sha256"
 _TYPES = (int, int, int, int, int, str, str, str, str)
@@ -53,6 +55,21 @@ class StoredVector:
 
     blob: bytes
     truncated: bool
+
+
+def vector_fault(blob: object, dimension: int) -> Literal["vector_shape", "vector_norm"] | None:
+    """Say what is wrong with a stored vector: not `dimension` finite float32 numbers, or not of norm 1; or None.
+
+    Example:
+        >>> vector_fault(np.array([0.6, 0.8], FLOAT).tobytes(), 2), vector_fault(b"", 2)
+        (None, 'vector_shape')
+    """
+    if not isinstance(blob, bytes) or len(blob) != dimension * FLOAT.itemsize:
+        return "vector_shape"
+    vector = np.frombuffer(blob, FLOAT).astype(np.float64)
+    if not np.isfinite(vector).all():
+        return "vector_shape"
+    return "vector_norm" if abs(float(np.sum(vector * vector)) - 1.0) > NORM_TOLERANCE else None
 
 
 def posting_blobs(terms: Sequence[str]) -> tuple[int, bytes, bytes]:
