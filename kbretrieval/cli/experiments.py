@@ -9,11 +9,12 @@ import typer
 
 from kbretrieval.cli.output import as_json, write_report
 from kbretrieval.errors import InvalidParameter
-from kbretrieval.evaluation.claims import demo_claim, evaluation_claim, versions
+from kbretrieval.evaluation.claims import Evaluation, demo_claim, evaluation_claim, versions
 from kbretrieval.evaluation.corpus import BOOK_CONTEXT, BOOK_WINDOW, load_corpus, write_manifest
 from kbretrieval.evaluation.demo import run_demo
 from kbretrieval.evaluation.encoders import EncoderName, encoder_named
 from kbretrieval.evaluation.report import book_view, evaluate
+from kbretrieval.evaluation.tails import vector_scores
 from kbretrieval.index import Index
 from kbretrieval.options import BOOK, SearchOptions
 
@@ -62,9 +63,14 @@ def evaluation(
     ):
         corpus.fill(index)
         reports = evaluate(index, corpus, BOOK_CONTEXT, options)
+        scores = (
+            vector_scores(Path(folder) / "evaluation.sqlite", chosen.encoder, corpus, BOOK_CONTEXT)
+            if evidence is not None and chosen.encoder.dimension
+            else ()
+        )
     view = book_view(corpus, reports, chosen.metadata, versions())
     if evidence is not None:
-        evaluation_claim(reports, corpus, chosen, evidence, rerank is Switch.ON)
+        evaluation_claim(Evaluation(reports, corpus, chosen, rerank is Switch.ON, scores), evidence)
     write_report(as_json(view), output)
 
 

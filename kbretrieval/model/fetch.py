@@ -1,24 +1,26 @@
 """`kbretrieval model fetch`: three sources in order, the first that yields both digests wins (MOD-1, MOD-2).
 
-Each source works in a temporary folder beside the target; a file enters the target only after its digest was compared,
+Each source works in a temporary folder inside the target; a file takes its place only after its digest was compared,
 by an atomic rename. So a wrong file is never kept, and two fetches at once do no harm.
 """
 
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
 from threading import Thread
-from typing import IO
 
 from tqdm import tqdm
 
 from kbretrieval.errors import KBError, StorageIOError
+from kbretrieval.model import hub
 from kbretrieval.model.files import FILES, PinnedFile, check_folder, read_pinned, sha256_of
 
 MAVEN_ARTIFACT = "dev.langchain4j:langchain4j-embeddings-bge-small-zh-v15-q:0.36.2"
@@ -51,61 +53,85 @@ class Attempt:
 
 def from_folder(folder: Path) -> Brought:
     """Return the files of a folder that the reader gives."""
+    for state in check_folder(folder):
+        if state.state != "ok":
+            raise SourceFailed(f"{state.name} is {state.state} there")
     try:
         return {file: read_pinned(folder, file) for file in FILES}
     except KBError as error:
-        raise SourceFailed(str(error)) from None
+        raise SourceFailed(error.facts) from None
 
 
-class _Bar:
-    """Shows how much of the artifact has arrived, read from what the client prints about itself."""
+class ProgressBar:
+    """Shows how much of the artifact has arrived, read from what the client prints about itself.
+
+    The bar begins with the first line that tells a size in MB; small files before it (kB) are not worth one.
+    """
 
     def __init__(self, quiet: bool) -> None:
-        self._bar = tqdm(total=0.0, unit="MB", desc="model", file=sys.stderr, disable=quiet, leave=False)
+        self._quiet = quiet
 
-    def read(self, stream: IO[str]) -> None:
-        """Follow a client's output to its end."""
+    def follow(self, stream: Iterable[str]) -> tuple[float, float]:
+        """Follow a client's output to its end; returns the last MB arrived and the MB expected, 0.0 where unknown."""
+        bar = None
+        arrived = total = 0.0
         for line in stream:
-            for arrived, total in _ARRIVED.findall(line):
-                self._bar.total = float(total)
-                self._bar.n = float(arrived)
-                self._bar.refresh()
-        self._bar.close()
+            for left, right in _ARRIVED.findall(line):
+                arrived, total = float(left), float(right)
+                bar = bar or tqdm(total=total, unit="MB", desc="model", file=sys.stderr, disable=self._quiet)
+                bar.total, bar.n = total, arrived
+                bar.refresh()
+        if bar is not None:
+            bar.close()
+        return arrived, total
 
 
-def _run(command: list[str], limit: float, *, quiet: bool) -> None:
-    """Run a client within its time limit. Errors reach a terminal; elsewhere one line says how it ended."""
-    errors = subprocess.DEVNULL if quiet else None
+def _stop(client: subprocess.Popen[str]) -> None:
+    """End a client and whatever it started: a child left alive would hold the pipe, and the limit would be none."""
+    if client.poll() is not None:
+        return
+    if sys.platform == "win32":
+        subprocess.run(["taskkill", "/T", "/F", "/PID", str(client.pid)], capture_output=True, check=False)
+    else:
+        os.killpg(client.pid, signal.SIGKILL)
+    client.wait()
+
+
+def _run(command: list[str], limit: float, *, quiet: bool) -> int:
+    """Run a client and return its exit status. Its errors reach a terminal, where its own bar may be among them."""
     try:
         client = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
+            stderr=subprocess.DEVNULL if quiet else None,
             encoding="utf-8",
             errors="replace",
+            start_new_session=True,
         )
     except OSError as error:
         raise SourceFailed(f"cannot be started (errno {error.errno})") from None
     with client:
-        reader = Thread(target=_Bar(quiet).read, args=(client.stdout,), daemon=True)
+        reader = Thread(target=ProgressBar(quiet).follow, args=(client.stdout,), daemon=True)
         reader.start()
         try:
-            status = client.wait(limit)
+            return client.wait(limit)
         except subprocess.TimeoutExpired:
-            client.kill()
             raise SourceFailed(f"no answer within {limit:g} s") from None
         finally:
+            _stop(client)
             reader.join()
-    if status:
-        raise SourceFailed(f"ended with exit status {status}")
 
 
 def from_hub(work: Path, limit: float, *, quiet: bool) -> Brought:
     """Return the files of the export at its pinned commit, through `huggingface_hub` in a process of its own."""
-    _run([sys.executable, "-m", "kbretrieval.model.hub", str(work)], limit, quiet=quiet)
-    return {file: (work / file.hub_path).read_bytes() for file in FILES}
+    status = _run([sys.executable, "-m", "kbretrieval.model.hub", str(work)], limit, quiet=quiet)
+    if status:
+        raise SourceFailed(hub.OUTCOMES.get(status, f"ended with exit status {status}"))
+    try:
+        return {file: (work / file.name).read_bytes() for file in FILES}
+    except OSError:
+        raise SourceFailed("ended without bringing both files") from None
 
 
 def from_maven(work: Path, limit: float, *, quiet: bool) -> Brought:
@@ -113,11 +139,11 @@ def from_maven(work: Path, limit: float, *, quiet: bool) -> Brought:
     command = which("mvn")
     if command is None:
         raise SourceFailed("the mvn command is not installed")
-    _run(
-        [command, "dependency:copy", f"-Dartifact={MAVEN_ARTIFACT}", f"-DoutputDirectory={work}"],
-        limit,
-        quiet=quiet,
+    status = _run(
+        [command, "dependency:copy", f"-Dartifact={MAVEN_ARTIFACT}", f"-DoutputDirectory={work}"], limit, quiet=quiet
     )
+    if status:
+        raise SourceFailed(f"ended with exit status {status}")
     jars = sorted(work.glob("*.jar"))
     if len(jars) != 1:
         raise SourceFailed(f"one jar is expected, {len(jars)} came")
@@ -131,16 +157,16 @@ def from_maven(work: Path, limit: float, *, quiet: bool) -> Brought:
         raise SourceFailed("the jar does not hold the two files") from None
 
 
-def _keep(brought: Brought, target: Path) -> None:
-    """Put verified bytes into the target; an unverified one never gets there."""
+def _keep(brought: Brought, work: Path, target: Path) -> None:
+    """Put verified bytes into the target; an unverified one, or a half-written one, never gets there."""
     for file, content in brought.items():
         found = sha256_of(content)
         if found != file.sha256:
             raise SourceFailed(f"{file.name}: {file.sha256[:12]} pinned, {found[:12]} came")
     for file, content in brought.items():
-        with tempfile.NamedTemporaryFile(dir=target, prefix=f".{file.name}.", delete=False) as part:
-            part.write(content)
-        Path(part.name).replace(target / file.name)
+        part = work / f"{file.name}.verified"
+        part.write_bytes(content)
+        part.replace(target / file.name)
 
 
 def _sources(given: Path | None, limit: float, quiet: bool) -> Iterator[tuple[str, Callable[[Path], Brought]]]:
@@ -182,7 +208,7 @@ def fetch(
 def _attempt(name: str, source: Callable[[Path], Brought], target: Path) -> Attempt:
     with tempfile.TemporaryDirectory(dir=target, prefix=".fetch-") as work:
         try:
-            _keep(source(Path(work)), target)
+            _keep(source(Path(work)), Path(work), target)
         except SourceFailed as failure:
             return Attempt(name, str(failure))
     return Attempt(name, "ok")
