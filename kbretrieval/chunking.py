@@ -25,7 +25,10 @@ BLANK_LINE = "\n\n"
 # Between two of these there is always a cluster boundary: line feed, printable ASCII, Han and CJK punctuation.
 _SIMPLE = r"[\n\x20-\x7E\u3001-\u3029\u4E00-\u9FFF\uFF01-\uFF60]"
 _COMPLEX_RUN = regex.compile(rf"{_SIMPLE}?(?:(?:(?!{_SIMPLE})(?s:.))++{_SIMPLE}?)++")
-_CLUSTER = regex.compile(r"\X")
+# Flags are matched in pairs by hand: at each regional indicator \X looks back over the whole run of them (quadratic).
+_CLUSTER = regex.compile(
+    r"\p{GCB=Prepend}*+\p{GCB=Regional_Indicator}{2}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*+|\X"
+)
 
 # The first code point that a version of Unicode assigned as a letter: tells which tables `regex` carries.
 _FIRST_LETTERS = (("17.0", 0x323B0), ("16.0", 0x105C0), ("15.1", 0x2EBF0), ("15.0", 0x31350), ("14.0", 0x1DF00))
