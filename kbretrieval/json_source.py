@@ -71,8 +71,17 @@ def read_json_source(text: str) -> JsonSource:
     """
     check_depth(text)
     odd = _Oddities()
+    value = _parsed(text, odd)
+    if odd.duplicate_keys:
+        raise UnsupportedJsonShape(f"no key may stand twice in an object, {odd.duplicate_keys} repeated")
+    if odd.numbers:
+        raise UnsupportedJsonShape(f"no number is allowed, {odd.numbers} given")
+    return _shaped(value)
+
+
+def _parsed(text: str, odd: _Oddities) -> object:
     try:
-        value = json.loads(
+        return json.loads(
             text,
             object_pairs_hook=odd.pairs,
             parse_int=odd.number,
@@ -80,12 +89,9 @@ def read_json_source(text: str) -> JsonSource:
             parse_constant=odd.number,
         )
     except json.JSONDecodeError as error:
-        raise InvalidJson(f"no JSON at line {error.lineno}, column {error.colno}") from None
-    if odd.duplicate_keys:
-        raise UnsupportedJsonShape(f"no key may stand twice in an object, {odd.duplicate_keys} repeated")
-    if odd.numbers:
-        raise UnsupportedJsonShape(f"no number is allowed, {odd.numbers} given")
-    return _shaped(value)
+        line, column = error.lineno, error.colno
+    # Raised outside the handler: the parser's error holds the whole text, and would stay reachable as context (ERR-1).
+    raise InvalidJson(f"one JSON value is required, none ends well at line {line}, column {column}")
 
 
 def _shaped(value: object) -> JsonSource:
