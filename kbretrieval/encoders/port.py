@@ -95,7 +95,19 @@ def _guarded(call: Callable[[], Made]) -> Made:
     except KBError:
         raise
     except Exception as error:  # noqa: BLE001 - foreign code: whatever it raises becomes one typed refusal (ERR-2)
-        raise EncoderFailed(f"the encoder raised {type(error).__name__}") from None
+        kind = type(error).__name__
+    # Raised outside the handler: the foreign error may hold a text, and would stay reachable as context (ERR-1).
+    raise EncoderFailed(f"the encoder raised {kind}")
+
+
+def _wide(vector: object) -> NDArray[np.float64] | None:
+    """Return the numbers of a vector, None if they are none; strings of digits and complex numbers are none."""
+    try:
+        given = np.asarray(vector)
+        with np.errstate(over="ignore"):
+            return given.astype(np.float64) if given.dtype.kind in "biufO" else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _unit(vector: object, dimension: int, row: int) -> Matrix:
@@ -103,12 +115,9 @@ def _unit(vector: object, dimension: int, row: int) -> Matrix:
         raise InvalidEmbeddingOutput(
             f"vector {row}: {dimension} numbers are required, {type(vector).__name__} returned"
         )
-    try:
-        wide = np.asarray(vector, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidEmbeddingOutput(
-            f"vector {row}: {dimension} numbers are required, something else returned"
-        ) from None
+    wide = _wide(vector)
+    if wide is None:
+        raise InvalidEmbeddingOutput(f"vector {row}: {dimension} numbers are required, something else returned")
     if wide.shape != (dimension,):
         raise InvalidEmbeddingOutput(f"vector {row}: shape ({dimension},) is required, {wide.shape} returned")
     with np.errstate(over="ignore"):
