@@ -79,6 +79,18 @@ def scaled(score: float, best: float, channel: str) -> float:
     return (score + shift) / span if span else 0.0
 
 
+def convex_shares(channels: Sequence[str], lexical_share: float) -> dict[str, float]:
+    """Return the weight of each channel that ran; a channel that ran alone has weight 1.
+
+    Example:
+        >>> convex_shares(["lexical", "vector"], 0.25), convex_shares(["vector"], 0.25)
+        ({'lexical': 0.25, 'vector': 0.75}, {'vector': 1.0})
+    """
+    if len(channels) < 2:
+        return dict.fromkeys(channels, 1.0)
+    return {"lexical": lexical_share, "vector": 1.0 - lexical_share}
+
+
 def convex(lists: Sequence[tuple[str, RankedRows]], lexical_share: float) -> list[Fused]:
     """Return the chunks of all lists by the weighted sum of scaled scores, descending, then key.
 
@@ -88,9 +100,8 @@ def convex(lists: Sequence[tuple[str, RankedRows]], lexical_share: float) -> lis
         >>> convex([("lexical", [(7, 2.0)]), ("vector", [(8, 1.0)])], 0.25)[0].key
         8
     """
-    both = len(lists) > 1
+    share = convex_shares([name for name, _ in lists], lexical_share)
     best = {name: rows[0][1] for name, rows in lists if rows}
-    share = {"lexical": lexical_share if both else 1.0, "vector": 1.0 - lexical_share if both else 1.0}
     made = []
     for key, channels in _placed(lists).items():
         value = 0.0

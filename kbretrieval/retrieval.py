@@ -21,7 +21,7 @@ from kbretrieval.channels.vector import STATISTICS as VECTOR_STATISTICS
 from kbretrieval.encoders.port import encode_dense
 from kbretrieval.engine import Engine
 from kbretrieval.errors import BoundedQueryRequired, IndexCorrupt
-from kbretrieval.fusion import CONVEX, RRF, Fused, convex, rrf
+from kbretrieval.fusion import CONVEX, RRF, Fused, convex, convex_shares, rrf
 from kbretrieval.identity import Context
 from kbretrieval.options import SearchOptions
 from kbretrieval.rerank import RERANKERS, rerank, title_overlap
@@ -125,12 +125,14 @@ class Search:
             raise IndexCorrupt(f"{len(wanted)} ranked chunks are expected in the store, {len(found)} are there")
         overlaps = {key: title_overlap(self._terms.used, item.title) for key, item in found.items()}
         ordered = rerank(wanted, overlaps, options.rerank)[: self._limit]
-        convex_weights = (options.lexical_share, 1.0 - options.lexical_share)
+        traces = (lexical.trace, vector.trace)
+        shares = convex_shares([trace.channel for trace in traces if trace.state == "run"], options.lexical_share)
+        convex_weights = tuple(shares.get(trace.channel, 0.0) for trace in traces)
         return SearchResult(
             hits=tuple(self._hit(item, found[item.key], overlaps[item.key]) for item in ordered),
             mode=self._mode,
             options=options,
-            channels=(lexical.trace, vector.trace),
+            channels=traces,
             fusion=CONVEX if options.fusion == "convex" else RRF,
             weights=convex_weights if options.fusion == "convex" else (1.0, 1.0),
             reranker=RERANKERS[options.rerank],
