@@ -1,6 +1,7 @@
 """What a Markdown source says about itself: front matter and headings, by CommonMark (PRJ-3)."""
 
 from itertools import pairwise
+from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
@@ -73,14 +74,15 @@ def headings_of(text: str) -> tuple[MarkdownHeading, ...]:
         >>> headings_of("# 一 *章*\\n\\n```\\n# 码\\n```\\n\\n节\\n--")
         ((0, 1, '一 章'), (22, 2, '节'))
     """
-    tokens = _block_parser().parse(text)
+    definitions: dict[str, Any] = {}  # link references of the whole text: a heading may use one defined below it
+    tokens = _block_parser().parse(text, definitions)
     starts = _line_starts(text)
     inline = MarkdownIt("commonmark")
     found = []
     for opening, content in pairwise(tokens):
         if opening.type != "heading_open" or opening.level != 0 or opening.map is None:
             continue
-        plain = " ".join(_plain(inline.parseInline(content.content[:MAX_HEADING])).split())
+        plain = " ".join(_plain(inline.parseInline(content.content[:MAX_HEADING], definitions)).split())
         if plain:
             found.append((starts[opening.map[0]], int(opening.tag[1]), plain))
     return tuple(found)

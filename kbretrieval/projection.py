@@ -27,7 +27,7 @@ _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading in a projection: `start` in code points, `level` 1 to 6, `text` without marks."""
+    """A heading in a projection: `start` in code points, `level` 1 to 6, `text` without marks (its first 1,024)."""
 
     start: int
     level: int
@@ -123,10 +123,12 @@ def project(source: object, source_format: object) -> Projection:
 
 def _project_markdown(body: str) -> tuple[str, tuple[Heading, ...]]:
     front_title, parsed = split_front_matter(body)
+    if front_title and _UNUSABLE.search(front_title):  # an escape can write what the source itself may not hold
+        raise InvalidText("the front matter's title holds NUL or a lone surrogate")
     found: tuple[MarkdownHeading, ...] = headings_of(parsed)
-    headings = tuple(Heading(start, level, text) for start, level, text in found)
+    headings = tuple(Heading(start, level, normalized(text)) for start, level, text in found)
     first = next((heading.text for heading in headings if heading.level == 1), None)
-    return _bounded(first or front_title or UNTITLED), headings
+    return _bounded(first or normalized(front_title or UNTITLED)), headings
 
 
 def _project_json(body: str) -> tuple[str, str, tuple[Heading, ...]]:
@@ -135,14 +137,15 @@ def _project_json(body: str) -> tuple[str, str, tuple[Heading, ...]]:
         if _UNUSABLE.search(value):
             raise InvalidText("a JSON string holds NUL or a lone surrogate")
     title = normalized(parsed.title)
-    parts, headings, at = [f"# {title}"], [Heading(0, 1, title)], len(title) + 4
+    # Bounded like Markdown's: every chunk below a heading repeats its text.
+    parts, headings, at = [f"# {title}"], [Heading(0, 1, _bounded(title))], len(title) + 4
     for name, text in parsed.sections:
         heading, paragraph = normalized(name), normalized(text)
         part = f"## {heading}\n{paragraph}"
-        headings.append(Heading(at, 2, heading))
+        headings.append(Heading(at, 2, _bounded(heading)))
         parts.append(part)
         at += len(part) + 2
-    return title, "\n\n".join(parts), tuple(headings)
+    return _bounded(title), "\n\n".join(parts), tuple(headings)
 
 
 def _first_line(body: str) -> str:
