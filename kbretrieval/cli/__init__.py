@@ -3,6 +3,25 @@
 Exit statuses are those of the one table in `kbretrieval.errors`; every refusal is one line on stderr.
 """
 
-from kbretrieval.cli.entry import main
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status.
+
+    Where a package of the core is missing, only `doctor` runs; every other command says so in one line, status 1.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        from kbretrieval.cli.entry import main as run
+    except ModuleNotFoundError as absent:
+        if given[:1] == ["doctor"]:
+            from kbretrieval.doctor import main as examine
+
+            return examine(given[1:])
+        print(f"the package {absent.name} is missing; run: python -m kbretrieval.doctor", file=sys.stderr)
+        return 1
+    return run(given)

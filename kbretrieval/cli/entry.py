@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from kbretrieval.cli import benchmarks, experiments, models, notebooks, verification
+from kbretrieval.cli import benchmarks, doctor, experiments, models, notebooks, verification
 from kbretrieval.errors import KBError
 from kbretrieval.errors.base import INPUT
 
@@ -24,7 +24,7 @@ def application() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    for room in (experiments, models, verification, notebooks, benchmarks):
+    for room in (doctor, experiments, models, verification, notebooks, benchmarks):
         room.add_to(app)
     return app
 

@@ -18,7 +18,7 @@ ORDER = [
     *("markdown_source", "json_source", "projection", "chunking", "analysis", "encoders"),
     *("store", "snapshot", "engine", "channels", "fusion", "rerank", "retrieval"),
     *("citation", "lifecycle", "observers", "checking", "maintenance", "index"),
-    *("sync", "evaluation", "context", "book", "bench", "cli", "__main__"),
+    *("sync", "evaluation", "context", "book", "bench", "doctor", "cli", "__main__"),
 ]
 # These need nothing but the standard library and themselves, and what they may know of the package besides.
 ALONE = {"evidence": {"_version"}, "offline": set[str]()}
