@@ -30,7 +30,7 @@ class Chapter:
 
 CHAPTERS: tuple[Chapter, ...] = (
     Chapter(0, "00_guide.ipynb", "导读与环境", "这台机器能做这些实验吗？"),
-    Chapter(1, "01_contract.ipynb", "检索契约", "“答对了五百元”为什么还不够？"),
+    Chapter(1, "01_contract.ipynb", "检索契约", "“答对了五百元”为什么还不够？", published=True),
     Chapter(2, "02_identity.ipynb", "身份、版本与来源", "同名文档、乱序事件怎么办？"),
     Chapter(3, "03_projection.ipynb", "可定位的投影", "引用指向哪一份文本？"),
     Chapter(4, "04_chunking.ipynb", "切分与证据粒度", "窗口和重叠改变了什么？"),
@@ -42,7 +42,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     Chapter(10, "10_update.ipynb", "增量更新", "读者会看到半新半旧吗？"),
     Chapter(11, "11_delete.ipynb", "删除与墓碑", "旧事件会让文档复活吗？"),
     Chapter(12, "12_access.ipynb", "撤权与缓存", "昨天能看，今天还能输出吗？"),
-    Chapter(13, "13_lifecycle.ipynb", "核心实验", "一次跑完，哪里可能失败？"),
+    Chapter(13, "13_lifecycle.ipynb", "核心实验", "一次跑完，哪里可能失败？", published=True),
     Chapter(14, "14_bge.ipynb", "BGE 实验", "真实模型补回了什么？", needs_model=True),
     Chapter(15, "15_evaluation.ipynb", "评估", "满分说明了什么，没说明什么？"),
     Chapter(16, "16_maintenance.ipynb", "走向可维护", "换模型、换库时什么不能变？"),
