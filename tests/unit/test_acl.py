@@ -122,7 +122,7 @@ def test_one_callers_hits_are_no_use_to_another(index: Index, alice: Context, bo
 
 @pytest.mark.promise("ACL-1", "ACL-6", "ERR-1")
 def test_no_method_gives_text_without_a_context(index: Index, alice: Context, bob: Context) -> None:
-    """C016: look-alikes are no contexts; every such refusal is also a `PermissionError` and says nothing of the text."""
+    """C016: look-alikes are no contexts; each such refusal is also a `PermissionError` and says nothing of the text."""
     index.upsert("acme", "plan", 1, "markdown", "# 并购计划\n\n代号猎户座。", ["bob"])
     hits = index.search("猎户座", bob)
 
@@ -147,8 +147,8 @@ def test_no_method_gives_text_without_a_context(index: Index, alice: Context, bo
 def test_what_works_without_a_context_says_so_in_its_first_line() -> None:
     """Every public method either takes a context, or writes, or is named as maintenance."""
     writes = {"open", "close", "upsert", "set_acl", "delete"}
-    for name, method in vars(Index).items():
-        method = getattr(method, "__func__", method)
+    for name, attribute in vars(Index).items():
+        method = getattr(attribute, "__func__", attribute)
         if name.startswith("_") or not callable(method) or name in writes:
             continue
         if "context" not in method.__annotations__ or name == "audit":

@@ -112,12 +112,9 @@ def test_the_audit_of_a_real_store(index: Index, alice: Context) -> None:
     hits = [*(kept[doc_id] for doc_id in ids), replace(kept["fine"], doc_id="missing"), {"no": "hit"}]
     hits[5] = replace(kept["never"], principal="bob")
     view = index.audit(hits, alice)
-    assert [(item.position, item.verdict) for item in view] == list(
-        enumerate(
-            ["valid", "revision changed", "access withdrawn", "ACL changed", "deleted", "other principal"]
-            + ["store corrupted", "deleted", "malformed"]
-        )
-    )
+    expected = ["valid", "revision changed", "access withdrawn", "ACL changed", "deleted", "other principal"]
+    expected += ["store corrupted", "deleted", "malformed"]
+    assert [(item.position, item.verdict) for item in view] == list(enumerate(expected))
     assert (view[-1].doc_id, view[-1].chunk_key, view[0].doc_id) == (None, None, "fine")
     assert "值班" not in json.dumps([item.to_dict() for item in view], ensure_ascii=False)
     assert [item.doc_id for item in index.answer(hits, alice, limit=10).evidence] == ["fine"]

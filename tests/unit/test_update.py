@@ -124,7 +124,7 @@ def test_a_slow_encoder_does_not_overwrite_what_came_meanwhile(index_path: Path,
 @pytest.mark.promise("UPD-2", "VEC-8", "CIT-1")
 def test_a_reader_sees_one_version_whole(index_path: Path, alice: Context) -> None:
     """C058: during a thousand replacements no search and no answer shows chunks of two versions."""
-    body = "\n\n".join("第{n}节 版本{{v}}说明文字。".format(n=n) for n in range(8))
+    body = "\n\n".join(f"第{n}节 版本{{v}}说明文字。" for n in range(8))
     with Index.open(index_path, chunk_size=20, overlap=0) as index, Index.open(index_path) as reader:
         index._engine.connection.run("PRAGMA synchronous=OFF")
         index.upsert("acme", "d", 1, "text", body.format(v=1), ["alice"])
