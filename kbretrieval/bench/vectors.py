@@ -78,3 +78,40 @@ class DenseDouble:
         centre = self._centres[int(generator.random() * CLUSTERS)]
         noise = generator.standard_normal(DIMENSION) * (_NOISE / np.sqrt(DIMENSION))
         return _unit(self._mean + centre + noise).astype(np.float32)
+
+
+class Remembering(DenseDouble):
+    """The double with vectors made beforehand, so that encoding takes no time inside a sample.
+
+    Example:
+        >>> double = Remembering()
+        >>> double.remember(["年假五天。"], as_query="年假")
+        >>> query, text = double.encode(["年假", "年假五天。"], query=True).vectors
+        >>> query.tobytes() == text.tobytes()
+        True
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    def remember(self, texts: Sequence[str], *, as_query: str | None = None) -> None:
+        """Make the vectors of texts now; `as_query` gets the vector of the first, as a query that means the same."""
+        for text in texts:
+            self._known[text] = self._vector(text)
+        if as_query is not None:
+            self._known[as_query] = self._known[texts[0]]
+
+    def encode(self, texts: Sequence[str], *, query: bool) -> Encoding:
+        """Return float32 vectors of norm 1, remembered ones as they are."""
+        return Encoding([self._known[text] if text in self._known else self._vector(text) for text in texts])
+
+
+class Gaussian(DenseDouble):
+    """Directions without any structure, and no floor: the hardest case for a bound that selects."""
+
+    identifier = "bench-gaussian:512/1"
+    floor = -1.0
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        return _unit(_generator(text).standard_normal(DIMENSION)).astype(np.float32)

@@ -1,0 +1,101 @@
+"""Opening, updating and holding an index: what it takes besides searching (PRF-4, PRF-8, PRF-9)."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from kbretrieval.analysis import terms
+from kbretrieval.bench.filling import FORMAT, TENANT, acl, reader
+from kbretrieval.bench.texts import Vocabulary, query, source
+from kbretrieval.bench.timing import Series, timed, without_collector
+from kbretrieval.bench.vectors import Remembering
+from kbretrieval.chunking import chunks
+from kbretrieval.encoders.port import Encoder
+from kbretrieval.errors import ClaimFailed
+from kbretrieval.index import Index
+from kbretrieval.projection import project
+from kbretrieval.snapshot.snapshot import Snapshot, advanced, empty_snapshot
+from kbretrieval.store.chunk_rows import posting_blobs
+from kbretrieval.store.connection import DEFAULT_WAIT_SECONDS
+from kbretrieval.store.contract import Wanted
+from kbretrieval.store.documents import current_commit
+from kbretrieval.store.opening import open_connection
+
+OPENED = "open until the first hit"
+REBUILT = "rebuild the snapshot"
+UPDATED = "update one document until both channels find it"
+RETOKENISED = "re-tokenise every chunk"
+RETOKENISED_AT_MOST = 20_000
+
+
+def opened(path: Path, encoder: Encoder, text: str, times: int) -> Series:
+    """Return how long it takes from opening a file to its first hit; the operating system's cache is warm."""
+    return Series(OPENED, "engine", tuple(timed(lambda: _first_hit(path, encoder, text))[1] for _ in range(times)))
+
+
+def _first_hit(path: Path, encoder: Encoder, text: str) -> None:
+    with Index.open(path, encoder) as index:
+        if not index.search(text, reader(100), 1):
+            raise ClaimFailed("a first hit is required, none was found")
+
+
+def rebuilt(path: Path, encoder: Encoder, times: int) -> tuple[Series, int]:
+    """Return how long a full rebuild of the snapshot takes, and the bytes of its arrays."""
+    connection, contract = open_connection(path, Wanted(encoder, None, None), DEFAULT_WAIT_SECONDS)
+    samples, size = [], 0
+    try:
+        for _ in range(times):
+            with connection.read():
+                commit = current_commit(connection)
+                made, took = timed(
+                    lambda: advanced(empty_snapshot(TENANT), connection, commit, contract.dimension)  # noqa: B023
+                )
+            samples.append(took)
+            size = held_bytes(made)
+            del made
+    finally:
+        connection.close()
+    return Series(REBUILT, "engine", tuple(samples)), size
+
+
+def held_bytes(snapshot: Snapshot) -> int:
+    """Return the bytes of a snapshot's arrays, Python's own objects aside."""
+    parts = [getattr(segment, field.name) for segment in snapshot.segments for field in fields(segment)]
+    return sum(part.nbytes for part in (*parts, snapshot.alive, snapshot.acl_numbers) if isinstance(part, np.ndarray))
+
+
+def retokenised(index_texts: list[str], size: int) -> Series:
+    """Return how long cutting every chunk into terms and posting lists takes; scaled up from at most 20,000 chunks."""
+    chosen = index_texts[:RETOKENISED_AT_MOST]
+    _, took = timed(lambda: [posting_blobs(terms(text)) for text in chosen])
+    return Series(RETOKENISED, "engine", (took * size / len(chosen),))
+
+
+def updated(
+    index: Index, encoder: Remembering, chosen: Vocabulary, documents: int, chunks_each: int, times: int
+) -> tuple[Series, Series]:
+    """Return how long one upsert alone takes, and one upsert with the search that finds it in both channels.
+
+    Vectors are made beforehand: the encoder's own time is not in the samples.
+    """
+    alone, whole = [], []
+    with without_collector():
+        for number in range(times):
+            at = number * 97 % documents
+            made = source(chosen, documents + number, chunks_each)
+            cut = chunks(project(made, FORMAT), index.contract.chunk_size, index.contract.overlap)
+            text = cut[0].text[:60]
+            encoder.remember([chunk.text for chunk in cut], as_query=text)
+            _, wrote = timed(lambda: index.upsert(TENANT, f"d{at:07d}", 2 + number, FORMAT, made, list(acl(at))))  # noqa: B023
+            found, took = timed(lambda: index.search(text, reader(100), 5))  # noqa: B023
+            if not any(hit.revision == 2 + number and len(hit.channels) == 2 for hit in found):
+                raise ClaimFailed("the new revision is required in both channels, one did not find it")
+            alone.append(wrote)
+            whole.append(wrote + took)
+    return Series(UPDATED, "engine, upsert alone", tuple(alone)), Series(UPDATED, "engine", tuple(whole))
+
+
+def first_query(chosen: Vocabulary) -> str:
+    """Return the query that opening is measured with."""
+    return query(chosen, 0, 8)
