@@ -11,6 +11,7 @@ import typer
 from kbretrieval.bench import baseline, scale
 from kbretrieval.bench.chart import draw
 from kbretrieval.bench.figures import Figures
+from kbretrieval.bench.growth import growth
 from kbretrieval.bench.report import claim, document, table
 from kbretrieval.cli.output import as_json, write_report
 from kbretrieval.errors import ClaimFailed
@@ -59,15 +60,24 @@ def bench(
             with tempfile.TemporaryDirectory(prefix=f"kbretrieval-{name}-") as folder:
                 made.append(measure(Path(folder), chunks, seed, queries, rounds))
             typer.echo(table(made[-1]) + "\n")
-    if output is not None:
-        write_report(as_json(document(made, parameters)), output)
-    if chart is not None:
-        draw(made, chart)
+    grown = growth(made)
+    if grown is not None:
+        typer.echo(table(grown) + "\n")
+    _keep(made, [grown] if grown is not None else [], parameters, output, chart)
     for figures in made:
         if evidence is not None:
             typer.echo(f"evidence: {claim(figures, parameters, evidence).name}")
-    if not all(figures.held for figures in made):
+    if not all(figures.held for figures in [*made, *([grown] if grown is not None else [])]):
         raise ClaimFailed("every equality and gate must hold, one or more did not; see FAILS above")
+
+
+def _keep(
+    made: list[Figures], grown: list[Figures], parameters: dict[str, int], output: Path | None, chart: Path | None
+) -> None:
+    if output is not None:
+        write_report(as_json(document([*made, *grown], parameters)), output)
+    if chart is not None:
+        draw(made, chart)
 
 
 def add_to(app: typer.Typer) -> None:
