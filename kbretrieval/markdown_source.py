@@ -9,6 +9,7 @@ from markdown_it.token import Token
 
 MAX_FRONT_MATTER = 16_384
 MAX_HEADING = 1024
+MAX_BRACKETS = 64  # the inline parser looks for a partner of each: quadratic in a heading's length
 
 MarkdownHeading = tuple[int, int, str]
 
@@ -68,7 +69,8 @@ def headings_of(text: str) -> tuple[MarkdownHeading, ...]:
     """Return the top-level, non-empty headings of a CommonMark text as (start, level, text without marks).
 
     `start` is the code point of the heading's line. ATX and Setext count; a `#` line in a fence, an indented block,
-    HTML, a quotation or a list does not. The text is cut after 1,024 code points.
+    HTML, a quotation or a list does not. The text is cut after 1,024 code points; with more than
+    64 opening brackets in it, its marks are kept.
 
     Example:
         >>> headings_of("# 一 *章*\\n\\n```\\n# 码\\n```\\n\\n节\\n--")
@@ -82,7 +84,10 @@ def headings_of(text: str) -> tuple[MarkdownHeading, ...]:
     for opening, content in pairwise(tokens):
         if opening.type != "heading_open" or opening.level != 0 or opening.map is None:
             continue
-        plain = " ".join(_plain(inline.parseInline(content.content[:MAX_HEADING], definitions)).split())
+        shown = content.content[:MAX_HEADING]
+        if shown.count("[") <= MAX_BRACKETS:
+            shown = _plain(inline.parseInline(shown, definitions))
+        plain = " ".join(shown.split())
         if plain:
             found.append((starts[opening.map[0]], int(opening.tag[1]), plain))
     return tuple(found)
