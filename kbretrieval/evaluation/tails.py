@@ -96,14 +96,12 @@ def vector_scores(path: Path, encoder: Encoder, corpus: Corpus, context: Context
 
     At most 100 chunks a query. They pass through the model's arithmetic and are compared within `SCORE_TOLERANCE`.
     """
-    made = []
+    made: list[VectorScore] = []
     with Index.open(path, _WithoutFloor(encoder)) as index:
         for question in corpus.questions:
             hits = index.search(question.query, context, ALL_CHUNKS, "vector", rerank="none")
-            for hit in hits:
-                placed = hit.channel("vector")
-                if placed is not None:
-                    made.append(VectorScore(question.id, hit.doc_id, hit.start, placed.score))
+            placed = [(hit, hit.channel("vector")) for hit in hits]
+            made += [VectorScore(question.id, hit.doc_id, hit.start, at.score) for hit, at in placed if at is not None]
     return tuple(made)
 
 

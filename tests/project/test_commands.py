@@ -120,6 +120,37 @@ def test_book_stops_when_a_notebook_fails(checkout: Path) -> None:
     assert "verifying" not in made.stdout
 
 
+def _without_model(folder: Path) -> None:
+    _script(folder / ".venv" / "bin" / "kbretrieval", 'echo "kbretrieval $*"; [ "$1" != model ]')
+
+
+@pytest.mark.promise("MOD-4")
+@pytest.mark.parametrize(("target", "then"), [("book", "kbretrieval notebooks run"), ("test", "python -m pytest")])
+def test_without_the_model_the_rest_runs_and_says_so(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, target: str, then: str
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    here = _make(checkout, target).stdout
+    assert 0 <= here.find("kbretrieval model fetch") < here.find(then)
+    assert "NOT CHECKED" not in here
+    _without_model(checkout)
+    made = _make(checkout, target)
+    assert made.returncode == 0
+    assert 0 <= made.stdout.find("NOT CHECKED: whatever needs the model") < made.stdout.find(then)
+
+
+@pytest.mark.promise("MOD-4")
+@pytest.mark.parametrize("target", ["book", "test"])
+def test_in_ci_a_failing_fetch_fails_the_run(checkout: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    monkeypatch.setenv("CI", "true")
+    _without_model(checkout)
+    made = _make(checkout, target)
+    assert made.returncode != 0
+    assert "in CI the model must be here" in made.stderr
+    assert "pytest" not in made.stdout
+    assert "notebooks run" not in made.stdout
+
+
 def test_clean_removes_what_was_made(checkout: Path) -> None:
     (checkout / "build" / "notebooks").mkdir(parents=True)
     assert _make(checkout, "clean").returncode == 0
