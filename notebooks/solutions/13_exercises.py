@@ -2,7 +2,7 @@
 
 from kbretrieval import BOOK, Context
 
-sentence = "deleted citation rejected: true is required, false came out"
+sentence = "replay: a refusal is required, the old event was accepted"
 
 
 def everyone_sees(index, query, doc_id):
