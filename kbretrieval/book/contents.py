@@ -34,8 +34,8 @@ CHAPTERS: tuple[Chapter, ...] = (
     Chapter(2, "02_identity.ipynb", "身份、版本与来源", "同名文档、乱序事件怎么办？"),
     Chapter(3, "03_projection.ipynb", "可定位的投影", "引用指向哪一份文本？"),
     Chapter(4, "04_chunking.ipynb", "切分与证据粒度", "窗口和重叠改变了什么？"),
-    Chapter(5, "05_lexical.ipynb", "FTS5 词面基线", "词面召回做了什么，漏了什么？"),
-    Chapter(6, "06_vectors.ipynb", "词项向量与 BGE", "向量就是语义吗？", needs_model=True),
+    Chapter(5, "05_lexical.ipynb", "FTS5 词面基线", "词面召回做了什么，漏了什么？", published=True),
+    Chapter(6, "06_vectors.ipynb", "词项向量与 BGE", "向量就是语义吗？", needs_model=True, published=True),
     Chapter(7, "07_rrf.ipynb", "RRF", "为什么按名次而不是分数融合？"),
     Chapter(8, "08_rerank.ipynb", "重排", "是召回错了还是排序错了？"),
     Chapter(9, "09_citation.ipynb", "引用复核", "一条命中什么时候失效？"),
@@ -46,7 +46,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     Chapter(14, "14_bge.ipynb", "BGE 实验", "真实模型补回了什么？", needs_model=True),
     Chapter(15, "15_evaluation.ipynb", "评估", "满分说明了什么，没说明什么？"),
     Chapter(16, "16_maintenance.ipynb", "走向可维护", "换模型、换库时什么不能变？"),
-    Chapter(17, "17_offline.ipynb", "离线混合检索", "不装模型也能解释融合吗？"),
+    Chapter(17, "17_offline.ipynb", "离线混合检索", "不装模型也能解释融合吗？", published=True),
     Chapter(18, "18_replay.ipynb", "冻结与回放", "一次任务到底用了什么材料？"),
 )
 
