@@ -74,7 +74,7 @@ lint: $(VENV)/.stamp-dev
 	$(BIN)/mypy tools tests/project tests/rules.py conftest.py
 
 faults: $(VENV)/.stamp-dev
-	$(BIN)/python -m pytest tests/faults
+	KBRETRIEVAL_FAULTS=full $(BIN)/python -m pytest tests/faults tests/conformance
 
 bench: $(VENV)/.stamp-dev
 	$(BIN)/kbretrieval bench

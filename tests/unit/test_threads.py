@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kbretrieval import Context, Index, KBError
+from kbretrieval import Context, Index, KBError, retrieval
 from tests.unit.doubles import MODES, code_of, docs
 
 TEXT = "# 甲\n\n内容"
@@ -178,3 +178,26 @@ def test_a_snapshot_of_one_commit_never_changes(index: Index, alice: Context) ->
     assert (new is old, new.commit - old.commit) == (False, 2)
     assert (old.alive == alive).all() and (old.column("chunk_keys") == keys).all()
     assert int(old.eligible(alice).count) == 3
+
+
+@pytest.mark.promise("VEC-8", "CON-5")
+def test_no_transaction_is_held_while_a_search_scores(
+    index: Index, index_path: Path, alice: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may write meanwhile; what comes out is of one commit all the same, and the newest."""
+    index.upsert("acme", "d", 1, "markdown", "# 甲\n\n内容1", ["alice"])
+    held: list[bool] = []
+    original = retrieval.rank_bm25
+    with Index.open(index_path, wait_seconds=0) as other:
+
+        def scored(*arguments: Any) -> Any:
+            held.append(index._engine.connection._raw.in_transaction)
+            if len(held) <= retrieval.OPTIMISTIC_TRIES:
+                revision = len(held) + 1
+                other.upsert("acme", "d", revision, "markdown", f"# 甲\n\n内容{revision}", ["alice"])
+            return original(*arguments)
+
+        monkeypatch.setattr(retrieval, "rank_bm25", scored)
+        (hit,) = index.search("内容", alice, mode="lexical")
+    assert held == [False] * retrieval.OPTIMISTIC_TRIES + [True], "after three tries it no longer lets go"
+    assert (hit.revision, hit.text) == (4, "# 甲\n\n内容4")

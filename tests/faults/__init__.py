@@ -1,0 +1,1 @@
+"""Faults and attacks: killed processes, full disks, flipped bits, races, revocation under way."""

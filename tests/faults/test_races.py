@@ -1,0 +1,94 @@
+"""Several processes at one file: two creators, many writers, a revocation under way (FLT-14, FLT-6, CON-5)."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from kbretrieval import Context, Index
+from tests.faults.workers import Worker
+
+MODULE = "tests.faults.process"
+CHANGED = "index_projection_contract_changed_rebuild_required"
+
+
+def rounds(folder: Path, number: int, *broken: str) -> list[list[str | None]]:
+    """What two processes were told that created the same new file at the same moment, with different windows."""
+    told = []
+    with Worker(MODULE, *broken) as one, Worker(MODULE, *broken) as other:
+        for n in range(number):
+            path = folder / f"{n}.sqlite"
+            moment = time.time() + 0.02 if n else time.time() + 2.0
+            one.tell(do="race", path=str(path), size=80, moment=moment)
+            other.tell(do="race", path=str(path), size=90, moment=moment)
+            told.append([one.hear(), other.hear()])
+    return told
+
+
+@pytest.mark.promise("FLT-14", "CON-3", "CON-1")
+def test_of_two_creators_exactly_one_succeeds(tmp_path: Path, full: bool) -> None:
+    """C063: always; the winner's settings are stored, and the loser wrote nothing."""
+    told = rounds(tmp_path, 200 if full else 60)
+    assert [pair for pair in told if sorted(pair, key=str) != [None, CHANGED]] == []
+    for n, pair in enumerate(told):
+        with Index.open(tmp_path / f"{n}.sqlite") as index:
+            assert index.contract.chunk_size == (80 if pair[0] is None else 90)
+            assert index.check() == ()
+    assert len({pair[0] for pair in told}) == 2, "each of them should win now and then"
+
+
+@pytest.mark.promise("FLT-14")
+def test_a_build_that_checks_outside_a_transaction_is_caught(tmp_path: Path) -> None:
+    told = rounds(tmp_path, 12, "without-transaction")
+    assert [pair for pair in told if sorted(pair, key=str) != [None, CHANGED]] != []
+
+
+@pytest.mark.promise("CON-5", "ACL-3", "UPD-1")
+def test_no_writer_starves_and_no_acknowledged_change_is_lost(tmp_path: Path, full: bool) -> None:
+    """C057: compare and swap from several processes; nothing but `stale_acl_revision` is raised."""
+    path, writers, seconds = tmp_path / "kb.sqlite", 8 if full else 4, 10.0 if full else 3.0
+    with Index.open(path) as index:
+        index.upsert("acme", "c", 1, "markdown", "# 计数\n\n计数器", ["alice"])
+    workers = [Worker(MODULE) for _ in range(writers)]
+    moment = time.time() + 1.0 + 0.4 * writers
+    for worker in workers:
+        worker.tell(do="swap", path=str(path), moment=moment, seconds=seconds)
+    told = [worker.hear() for worker in workers]
+    for worker in workers:
+        worker.__exit__(None, None, None)
+    done = [item["done"] for item in told]
+    assert {code for item in told for code in item["errors"]} <= {"stale_acl_revision"}
+    with Index.open(path) as index:
+        assert index.status("acme", "c").acl_revision == 1 + sum(done)
+        assert index.check() == ()
+    assert min(done) * 5 >= max(done), done
+
+
+def older_answers(path: Path, times: int, *broken: str) -> int:
+    """How many answers another process gave under the older list after `set_acl` had returned here."""
+    wrong = 0
+    with Index.open(path) as index, Worker(MODULE, *broken) as reader:
+        index.upsert("acme", "switch", 1, "markdown", "# 开关\n\n开关状态说明", ["alice"])
+        alice = Context("acme", "alice")
+        mine = index.search("开关状态", alice)
+        for n in range(1, times + 1):
+            granted = n % 2 == 1
+            assert reader.ask(do="look", path=str(path), query="开关状态") == (["switch"] if granted else [])
+            assert broken or reader.ask(do="answer", path=str(path)) == (["switch"] if granted else [])
+            if broken:
+                reader.ask(do="answer", path=str(path))
+            index.set_acl("acme", "switch", ["bob"] if granted else ["alice"], n)
+            wrong += reader.ask(do="answer", path=str(path)) != []
+            wrong += n > 1 and index.answer(mine, alice).state != "abstain"
+    return wrong
+
+
+@pytest.mark.promise("FLT-6", "ACL-7", "ACL-4", "VEC-8")
+def test_a_revocation_holds_in_another_process_at_once(tmp_path: Path, full: bool) -> None:
+    """C047: and a new grant never revives a hit of an older one."""
+    assert older_answers(tmp_path / "kb.sqlite", 1000 if full else 400) == 0
+
+
+@pytest.mark.promise("FLT-6", "ACL-7")
+def test_a_build_that_remembers_for_a_while_is_caught(tmp_path: Path) -> None:
+    assert older_answers(tmp_path / "kb.sqlite", 40, "remembering") > 0
