@@ -7,6 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kbretrieval import Answer, Hit, KBError
 from kbretrieval.encoders.port import Encoding
 
@@ -50,6 +53,27 @@ class Table:
         if not query and self.extra > 0:
             made += [self.default] * self.extra
         return Encoding(made)
+
+
+class RandomVectors:
+    """A dense encoder whose vectors are Gaussian numbers drawn from each text's digest; `spread` below 1 draws them
+    close around one vector, so that single-precision products cannot tell them apart."""
+
+    def __init__(self, dimension: int = 8, floor: float = -1.0, spread: float = 1.0) -> None:
+        self.identifier = f"random-{dimension}-{spread}"
+        self.dimension = dimension
+        self.floor = floor
+        self._spread = spread
+        self._centre = np.random.default_rng(7).standard_normal(dimension)
+
+    def _vector(self, text: str) -> NDArray[np.float64]:
+        seed = int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "little")
+        drawn = np.random.default_rng(seed).standard_normal(self.dimension)
+        return drawn if self._spread == 1.0 else self._centre + self._spread * drawn
+
+    def encode(self, texts: Sequence[str], *, query: bool) -> Encoding:
+        """Return one vector a text, the same alone and among others."""
+        return Encoding([self._vector(text) for text in texts])
 
 
 def docs(hits: Iterable[Hit]) -> list[str]:
