@@ -271,3 +271,24 @@ def test_altered_store_text_is_not_quoted(index: Index, index_path: Any, alice: 
     for hits in (old, index.search("差旅", alice)):
         assert [item.doc_id for item in index.answer(hits, alice).evidence] == ["e"]
     assert code_of(index.answer, old, alice) is None
+
+
+@pytest.mark.promise("PRJ-1", "PRJ-2", "CHK-6", "LEX-2")
+def test_coordinates_are_code_points_of_the_projection(tmp_path: Any, alice: Context) -> None:
+    """C054: emoji, combining marks, CRLF and characters beyond the basic plane shift nothing."""
+    body = "# 报销😀\n\ncaf\u00e9发票👍🏽五日内提交\n\n𠮷字号补"
+    source = body.replace("\n", "\r\n").replace("\u00e9", "e\u0301")
+    assert (len(body), len(body.encode("utf-16-le")) // 2) == (26, 30)
+    with Index.open(tmp_path / "a", chunk_size=14, overlap=0) as index:
+        index.upsert("acme", "o", 1, "markdown", source, ["alice"])
+        words = ("报销", "发票", "提交", "字号")
+        hits = {hit.start: hit for word in words for hit in index.search(word, alice, limit=9, mode="lexical")}
+        evidence = [index.answer([hit], alice).evidence[0] for hit in hits.values()]
+        assert sorted((item.start, item.end) for item in evidence) == [(0, 13), (13, 26)]
+        assert all(body[item.start : item.end] == item.quote for item in evidence)
+    wide = "\u00bd caf\u00e9 \u0130 \ufb01le\n第二行 ①号"
+    with Index.open(tmp_path / "b") as index:
+        index.upsert("acme", "n", 1, "markdown", wide.replace("\n", "\r\n").replace("\u00e9", "e\u0301"), ["alice"])
+        for word in ("file", "caf\u00e9", "第二行", "CAFE\u0301"):
+            hits_of_word = index.search(word, alice, mode="lexical")
+            assert quotes(index.answer(hits_of_word, alice)) == [wide]

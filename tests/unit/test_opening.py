@@ -300,3 +300,20 @@ def test_refusals_of_a_file_name_both_facts(tmp_path: Path) -> None:
     assert refused is not None
     assert str(refused) == f"not_an_index: application id {APPLICATION_ID:#x} is required, 0x7 is there"
     assert str(tmp_path) not in str(refused)
+
+
+@pytest.mark.promise("CON-2", "FLT-15")
+@pytest.mark.parametrize(
+    "name", ["a?b=1.sqlite", "a#b.sqlite", "a%20b.sqlite", "a b.sqlite", "知识库.sqlite", ":memory:"]
+)
+@pytest.mark.skipif(not POSIX, reason="these characters stand in no file name elsewhere")
+def test_a_name_is_a_name_and_never_a_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Relative names are taken once: a later change of the working folder leads nowhere else."""
+    monkeypatch.chdir(tmp_path)
+    with Index.open(name) as index:
+        monkeypatch.chdir("/")
+        index.upsert("acme", "d", 1, "markdown", "# 甲", ["alice"])
+    assert [item.name for item in tmp_path.iterdir()] == [name]
+    foreign(tmp_path / f"{name}2", "CREATE TABLE t (n)")
+    assert code_of(Index.open, tmp_path / f"{name}2") == "not_an_index"
+    assert code_of(Index.open, tmp_path / name) is None

@@ -93,3 +93,19 @@ def test_purge_mends_the_fts_rows_and_nothing_else(index_path: Path, alice: Cont
             rows,
             status,
         )
+
+
+@pytest.mark.promise("VEC-8", "DEL-5")
+def test_a_purge_disturbs_no_other_connection(index_path: Path, alice: Context) -> None:
+    """The FTS5 table is made anew under the eyes of another connection, which goes on finding the same."""
+    with Index.open(index_path) as index, Index.open(index_path) as other:
+        for n in range(3):
+            index.upsert("acme", f"d{n}", 1, "markdown", f"# 甲\n\n内容{n}", ["alice"])
+        hits = other.search("内容", alice, lexical="fts5")
+        index.delete("acme", "d1", 2)
+        index.purge()
+        assert docs(other.search("内容", alice, lexical="fts5")) == ["d0", "d2"]
+        assert [item.doc_id for item in other.answer(hits, alice, limit=9).evidence] == ["d0", "d2"]
+        other.upsert("acme", "d3", 1, "markdown", "# 甲\n\n内容3", ["alice"])
+        assert docs(index.search("内容", alice, lexical="fts5", mode="lexical")) == ["d0", "d2", "d3"]
+        assert index.check() == other.check() == ()

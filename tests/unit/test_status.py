@@ -119,3 +119,15 @@ def test_a_dense_index_is_copied_with_its_vectors(tmp_path: Path, alice: Context
     with Index.open(tmp_path / "copy.sqlite", encoder=Table("table-2")) as copy:
         assert docs(copy.search("别的", alice, mode="vector")) == ["d"]
         assert copy.check() == ()
+
+
+@pytest.mark.promise("LEX-6", "LEX-8", "OBS-1")
+def test_the_statistics_scope_is_a_named_part_of_the_trace(index: Index, alice: Context) -> None:
+    index.upsert("acme", "d", 1, "markdown", TEXT, ["alice"])
+    scopes = {
+        lexical: index.search("差旅", alice, lexical=lexical).channel("lexical").statistics  # type: ignore[arg-type]
+        for lexical in ("isolated", "fts5")
+    }
+    assert scopes["isolated"] == "eligible rows"
+    assert scopes["fts5"] not in ("", "eligible rows")
+    assert index.search("差旅", alice).channel("vector").statistics == "none"
