@@ -11,6 +11,7 @@
 | fts_row_missing, fts_row_terms | an FTS5 row and its chunk's terms |
 | vector_missing, vector_text | a dense vector that is there, and is of this text |
 | vector_shape, vector_norm | a dense vector of the right size, finite, of norm 1 |
+| vector_codes | a vector's int8 row is the one its encoder's constants give |
 | vector_unexpected | a vector where none belongs: sparse encoder, or white space |
 | tombstone_not_empty | a deleted document with text, chunks or ACL |
 | orphan | a row whose owner is gone |
@@ -24,7 +25,7 @@ from kbretrieval.chunking import windows
 from kbretrieval.engine import Engine
 from kbretrieval.projection import digest
 from kbretrieval.results import Fault
-from kbretrieval.store.chunk_rows import ChunkRow, chunks_of, posting_blobs, vector_fault
+from kbretrieval.store.chunk_rows import ChunkRow, chunks_of, posting_blobs
 from kbretrieval.store.documents import DocumentRow, acl_of, document_by_key, document_keys
 from kbretrieval.store.fts import fts_text
 from kbretrieval.store.inspection import (
@@ -35,6 +36,7 @@ from kbretrieval.store.inspection import (
     sqlite_is_sound,
     vector_rows,
 )
+from kbretrieval.store.vector_rows import coded_vectors, vector_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class _Derived:
 
     fts: dict[int, str]
     postings: dict[int, tuple[object, ...]]
-    vectors: dict[int, tuple[object, object]]
+    vectors: dict[int, tuple[object, ...]]
 
 
 def check(engine: Engine) -> tuple[Fault, ...]:
@@ -100,7 +102,7 @@ def _chunk_codes(engine: Engine, document: DocumentRow, chunk: ChunkRow, derived
     yield from _vector_codes(engine, chunk, derived.vectors.get(chunk.chunk_key))
 
 
-def _vector_codes(engine: Engine, chunk: ChunkRow, stored: tuple[object, object] | None) -> Iterator[str]:
+def _vector_codes(engine: Engine, chunk: ChunkRow, stored: tuple[object, ...] | None) -> Iterator[str]:
     wanted = engine.contract.dimension > 0 and not chunk.text.isspace()
     if stored is None:
         if wanted:
@@ -109,9 +111,13 @@ def _vector_codes(engine: Engine, chunk: ChunkRow, stored: tuple[object, object]
     if not wanted:
         yield "vector_unexpected"
         return
-    text_sha256, blob = stored
+    text_sha256, blob, *codes = stored
     if text_sha256 != chunk.sha256:
         yield "vector_text"
     fault = vector_fault(blob, engine.contract.dimension)
     if fault:
         yield fault
+    elif isinstance(blob, bytes):
+        made = coded_vectors({"": (blob, False)}, engine.quantizer)[""]
+        if codes != [made.codes, made.residual, made.norm]:
+            yield "vector_codes"

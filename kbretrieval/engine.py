@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kbretrieval.encoders.port import Encoder
+from kbretrieval.encoders.quantizer import Quantizer
 from kbretrieval.snapshot.resident import Resident
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.contract import Contract
@@ -15,4 +16,5 @@ class Engine:
     connection: Connection
     contract: Contract
     encoder: Encoder
+    quantizer: Quantizer
     resident: Resident

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 from kbretrieval import checking, citation, lifecycle, maintenance
 from kbretrieval.encoders.port import Encoder, checked_encoder
+from kbretrieval.encoders.quantizer import quantizer_of
 from kbretrieval.encoders.stored import encoder_for
 from kbretrieval.engine import Engine
 from kbretrieval.errors import InvalidParameter
@@ -89,7 +90,7 @@ class Index:
             raise InvalidParameter(f"wait_seconds: a number from 0 to {MAX_WAIT_SECONDS:g} is required, another given")
         connection, contract = open_connection(where, wanted, wait_seconds)
         used = encoder or encoder_for(contract.encoder, contract.dimension)
-        return cls(Engine(connection, contract, used, Resident(contract.dimension)))
+        return cls(Engine(connection, contract, used, quantizer_of(used), Resident(contract.dimension)))
 
     def close(self) -> None:
         """Close the file; a second close is harmless, every other call is `index_closed` from then on."""

@@ -22,16 +22,7 @@ from kbretrieval.errors import (
     StaleOrConflictingRevision,
 )
 from kbretrieval.results import AclResult, DeleteResult, UpsertResult
-from kbretrieval.store.chunk_rows import (
-    FLOAT,
-    PreparedChunk,
-    StoredVector,
-    chunk_counts,
-    delete_chunks,
-    insert_chunks,
-    stored_vectors,
-    vector_fault,
-)
+from kbretrieval.store.chunk_rows import PreparedChunk, chunk_counts, delete_chunks, insert_chunks
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import (
     Content,
@@ -46,6 +37,7 @@ from kbretrieval.store.documents import (
     update_content,
     write_acl,
 )
+from kbretrieval.store.vector_rows import FLOAT, StoredVector, coded_vectors, known_vectors
 
 ContentStep = Literal["create", "replace", "restore", "unchanged"]
 DeleteStep = Literal["bury", "move", "create", "unchanged"]
@@ -113,17 +105,14 @@ def prepare(engine: Engine, cut: Sequence[Chunk]) -> list[PreparedChunk]:
 
 
 def _vectors(engine: Engine, cut: Sequence[Chunk]) -> dict[str, StoredVector]:
-    dimension = engine.encoder.dimension
     texts = {chunk.sha256: chunk.text for chunk in cut if not chunk.text.isspace()}
     with engine.connection.read():
-        known = stored_vectors(engine.connection, list(texts))
-    # A damaged vector is made anew, or it would spread to every later document with the same text.
-    known = {digest: vector for digest, vector in known.items() if not vector_fault(vector.blob, dimension)}
+        known = known_vectors(engine.connection, list(texts), engine.encoder.dimension)
     missing = [digest for digest in texts if digest not in known]
     made, truncated = encode_dense(engine.encoder, [texts[digest] for digest in missing], query=False)
     blobs = (np.ascontiguousarray(vector, FLOAT).tobytes() for vector in made)
-    fresh = zip(missing, blobs, strict=True)
-    return known | {digest: StoredVector(blob, n in truncated) for n, (digest, blob) in enumerate(fresh)}
+    fresh = {digest: (blob, n in truncated) for n, (digest, blob) in enumerate(zip(missing, blobs, strict=True))}
+    return coded_vectors(known | fresh, engine.quantizer)
 
 
 def upsert(engine: Engine, event: ContentEvent) -> UpsertResult:

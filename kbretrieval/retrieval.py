@@ -1,11 +1,13 @@
 """A search from query to hits: channels → fusion → rerank, all on one commit (chapters 5–8).
 
-The snapshot is brought up to date in a short read transaction and scored without one; the hits are then read in a
-second one. If a commit fell in between, the search starts anew, the last time inside a single transaction.
+The snapshot is brought up to date in a short read transaction and scored without one; float32 rows of the vector
+channel's candidates, and then the hits, are read in short ones of their own. If a commit fell in between, the search
+starts anew, the last time inside a single transaction.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from kbretrieval.channels.fts5 import METHOD as FTS_METHOD
 from kbretrieval.channels.fts5 import STATISTICS as FTS_STATISTICS
 from kbretrieval.channels.fts5 import rank_fts5
 from kbretrieval.channels.ranking import QueryTerms, Ranked, skipped
-from kbretrieval.channels.vector import DENSE, SPARSE, rank_dense, rank_sparse
+from kbretrieval.channels.vector import DENSE, SPARSE, exact_scores, rank_dense, rank_sparse, select_dense
 from kbretrieval.channels.vector import STATISTICS as VECTOR_STATISTICS
 from kbretrieval.encoders.port import encode_dense
 from kbretrieval.engine import Engine
@@ -29,6 +31,7 @@ from kbretrieval.results import Hit, SearchResult
 from kbretrieval.snapshot.snapshot import Eligible, Snapshot
 from kbretrieval.store.chunk_rows import Found, found_chunks
 from kbretrieval.store.documents import current_commit
+from kbretrieval.store.vector_rows import vectors_by_key
 
 MAX_QUERY = 1024
 OPTIMISTIC_TRIES = 3
@@ -52,6 +55,10 @@ def analyzed(query: str) -> QueryTerms:
     return QueryTerms(tuple(used), tuple(counted[term] for term in used), given)
 
 
+class _CommitMoved(Exception):
+    """Another commit fell between two moments of a search."""
+
+
 class Search:
     """One search: its parts, checked, and the query's vector; `run` gives the result."""
 
@@ -69,17 +76,28 @@ class Search:
         """Return the hits and the trace, all of one commit."""
         connection = self._engine.connection
         for _ in range(OPTIMISTIC_TRIES):
-            with connection.read():
-                snapshot, lexical = self._from_store()
-            lexical, vector = self._scored(snapshot, lexical)
-            fused = self._fused(lexical, vector)
-            with connection.read():
-                if current_commit(connection) == snapshot.commit:
-                    return self._result(fused, lexical, vector)
+            try:
+                return self._attempt(connection.read)
+            except _CommitMoved:
+                continue
         with connection.read():
+            return self._attempt(nullcontext)
+
+    def _attempt(self, moment: Callable[[], AbstractContextManager[None]]) -> SearchResult:
+        """Search once; each `moment` is a read transaction, and between them nothing is held."""
+        with moment():
             snapshot, lexical = self._from_store()
-            lexical, vector = self._scored(snapshot, lexical)
-            return self._result(self._fused(lexical, vector), lexical, vector)
+        eligible = snapshot.eligible(self._context)
+        lexical = lexical or self._lexical(snapshot, eligible)
+        vector = self._vector(snapshot, eligible, moment)
+        fused = self._fused(lexical, vector)
+        with moment():
+            self._check_commit(snapshot)
+            return self._result(fused, lexical, vector)
+
+    def _check_commit(self, snapshot: Snapshot) -> None:
+        if current_commit(self._engine.connection) != snapshot.commit:
+            raise _CommitMoved
 
     def _from_store(self) -> tuple[Snapshot, Ranked | None]:
         engine = self._engine
@@ -89,10 +107,6 @@ class Search:
         eligible = snapshot.eligible(self._context).count
         return snapshot, rank_fts5(engine.connection, self._context, eligible, self._terms, self._options.window)
 
-    def _scored(self, snapshot: Snapshot, lexical: Ranked | None) -> tuple[Ranked, Ranked]:
-        eligible = snapshot.eligible(self._context)
-        return lexical or self._lexical(snapshot, eligible), self._vector(snapshot, eligible)
-
     def _lexical(self, snapshot: Snapshot, eligible: Eligible) -> Ranked:
         if self._mode == "vector":
             method, statistics = (
@@ -101,14 +115,22 @@ class Search:
             return skipped("lexical", method, statistics, "mode", self._terms, eligible.count)
         return rank_bm25(snapshot, eligible, self._terms, self._options.window)
 
-    def _vector(self, snapshot: Snapshot, eligible: Eligible) -> Ranked:
+    def _vector(
+        self, snapshot: Snapshot, eligible: Eligible, moment: Callable[[], AbstractContextManager[None]]
+    ) -> Ranked:
         encoder, window = self._engine.encoder, self._options.window
         if self._mode == "lexical":
             method = DENSE if encoder.dimension else SPARSE
             return skipped("vector", method, VECTOR_STATISTICS, "mode", self._terms, eligible.count)
         if self._query_vector is None:
             return rank_sparse(snapshot, eligible, self._terms, encoder.floor, window)
-        return rank_dense(snapshot, eligible, self._terms, self._query_vector, encoder.floor, window)
+        coded = self._engine.quantizer.query(self._query_vector)
+        selection = select_dense(snapshot, eligible, coded, encoder.floor, window)
+        with moment():
+            self._check_commit(snapshot)
+            vectors = vectors_by_key(self._engine.connection, selection.wanted().tolist(), encoder.dimension)
+        scores = exact_scores(vectors, self._query_vector)
+        return rank_dense(selection, scores, self._terms, eligible.count, encoder.floor, window)
 
     def _fused(self, lexical: Ranked, vector: Ranked) -> list[Fused]:
         lists = [(ranked.trace.channel, ranked.rows) for ranked in (lexical, vector) if ranked.trace.state == "run"]

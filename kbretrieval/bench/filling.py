@@ -12,6 +12,7 @@ from pathlib import Path
 from kbretrieval.bench.texts import Vocabulary, source
 from kbretrieval.chunking import chunks
 from kbretrieval.encoders.port import Encoder
+from kbretrieval.encoders.quantizer import quantizer_of
 from kbretrieval.encoders.terms import TermEncoder
 from kbretrieval.engine import Engine
 from kbretrieval.errors import ClaimFailed
@@ -77,7 +78,8 @@ def fill_in_bulk(path: Path, documents: Iterable[Synthetic], encoder: Encoder | 
     table); only the transactions are fewer, and the look for an older revision is left out.
     """
     connection, contract = open_connection(path, Wanted(encoder, None, None), DEFAULT_WAIT_SECONDS)
-    engine = Engine(connection, contract, encoder or TermEncoder(), Resident(contract.dimension))
+    used = encoder or TermEncoder()
+    engine = Engine(connection, contract, used, quantizer_of(used), Resident(contract.dimension))
     written, left = 0, iter(documents)
     try:
         while batch := list(islice(left, IN_ONE_TRANSACTION)):

@@ -9,14 +9,12 @@ stand. A term that is one Han character stands for every bigram that holds it (L
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbretrieval.analysis import is_single_ideograph, term_code
 from kbretrieval.channels.postings import eligible_postings
-from kbretrieval.channels.ranking import QueryTerms, Ranked, Scores, best, ran, skipped
+from kbretrieval.channels.ranking import QueryTerms, Ranked, Scores, best, least_of_best, ran, skipped
 from kbretrieval.snapshot.segment import Postings, Segment
 from kbretrieval.snapshot.snapshot import Eligible, Snapshot
 
@@ -44,38 +42,34 @@ def term_postings(segment: Segment, term: str) -> Postings:
     return segment.united([int(held) for held in segment.codes_holding(term)])
 
 
-def _contributions(
-    snapshot: Snapshot, eligible: Eligible, terms: QueryTerms
-) -> Iterator[tuple[NDArray[np.int64], Scores]]:
-    lengths = snapshot.column("lengths")
+def bm25_scores(snapshot: Snapshot, eligible: Eligible, terms: QueryTerms) -> Scores:
+    """Return the score of every row of a snapshot, 0.0 where it is not eligible or holds no term."""
+    scores = np.zeros(len(snapshot.alive), np.float64)
     for term in terms.used:
-        rows, counts = eligible_postings(snapshot, eligible.mask, term, term_postings)
-        if not len(rows):
-            continue
-        tf = counts.astype(np.float64)
-        norm = K1 * (1.0 - B + B * lengths[rows] / eligible.mean_length)
-        yield rows, inverse_document_frequency(eligible.count, len(rows)) * tf * (K1 + 1.0) / (tf + norm)
+        parts = eligible_postings(snapshot, eligible, term, term_postings)
+        weight = inverse_document_frequency(eligible.count, sum(len(part.rows) for part in parts)) * (K1 + 1.0)
+        for part in parts:
+            norm = K1 * (1.0 - B + B * part.of(eligible.relative_lengths)[part.rows])
+            part.of(scores)[part.rows] += weight * part.counts / (part.counts + norm)
+    return scores
 
 
 def rank_bm25(snapshot: Snapshot, eligible: Eligible, terms: QueryTerms, window: int) -> Ranked:
     """Return the best `window` eligible rows; higher is better, only rows that hold a term are scored."""
     if not terms.used:
         return skipped("lexical", METHOD, STATISTICS, "no_terms", terms, eligible.count)
-    scores = np.zeros(len(snapshot.alive), np.float64)
-    touched = np.zeros(len(snapshot.alive), np.bool_)
-    for rows, parts in _contributions(snapshot, eligible, terms):
-        scores[rows] += parts
-        touched[rows] = True
-    held = np.flatnonzero(touched)
-    ranked = best(snapshot.column("chunk_keys")[held], scores[held], window)
+    scores = bm25_scores(snapshot, eligible, terms)
+    scored = int(np.count_nonzero(scores))  # every contribution is above zero
+    reach = least_of_best(scores, window) if scored > window else np.nextafter(0.0, 1.0)
+    kept = np.flatnonzero(scores >= reach)
     return ran(
         "lexical",
         METHOD,
         STATISTICS,
         terms,
-        ranked,
+        best(snapshot.column("chunk_keys")[kept], scores[kept], window),
         floor=None,
         eligible=eligible.count,
-        scored=len(held),
-        candidates=len(held),
+        scored=scored,
+        candidates=scored,
     )

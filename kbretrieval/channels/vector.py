@@ -1,37 +1,38 @@
 """The vector channel: exact cosine over eligible rows, sparse or dense (VEC-1, VEC-7).
 
-Dense: a float32 product only selects. Let s(i) be the exact score and a(i) the float32 one; with unit vectors of
-dimension d their distance is at most e = d * 2^-23 (twice the textbook bound d * u for a dot product, u = 2^-24).
-Theorem: every row of the exact best k has a(i) >= A - 2e, where A is the k-th largest a. Proof: the k rows with the
-largest a have s >= A - e, so the k-th largest s is at least A - e; a row of the best k has s(i) >= A - e, hence
-a(i) >= A - 2e. Those rows are scored again in float64, multiplied and summed row by row, so that equal texts score
-exactly equal.
+Dense ranking has two steps. `select_dense` bounds every eligible row's score by its int8 row and keeps those that can
+be among the best (the theorem stands in `encoders.quantizer`). `rank_dense` scores those in float64 from their float32
+rows, multiplied and summed row by row in one order, so that equal texts score exactly equal wherever they stand.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbretrieval.channels.postings import eligible_postings
-from kbretrieval.channels.ranking import QueryTerms, Ranked, Scores, best, ran, skipped
+from kbretrieval.channels.ranking import QueryTerms, Ranked, Scores, best, least_of_best, ran, skipped
+from kbretrieval.encoders.quantizer import CodedQuery, CodedRows, integer_dots
 from kbretrieval.errors import IndexCorrupt
-from kbretrieval.snapshot.segment import Ints, Segment
+from kbretrieval.snapshot.segment import Ints
 from kbretrieval.snapshot.snapshot import Eligible, Snapshot
 
 STATISTICS = "none"
 SPARSE = "term-cosine/1"
 DENSE = "exact-cosine/1"
+BLOCK_ROWS = 16_384
+MAX_UNSURE = 4_096
 
 
 def rank_sparse(snapshot: Snapshot, eligible: Eligible, terms: QueryTerms, floor: float, window: int) -> Ranked:
     """Return the best rows by cosine of term counts: integer dot products, one division a row."""
     if not terms.used:
         return skipped("vector", SPARSE, STATISTICS, "no_terms", terms, eligible.count)
-    dots = np.zeros(len(snapshot.alive), np.int64)
+    dots = np.zeros(len(snapshot.alive), np.float64)  # integers, exact below 2^53
     for term, count in zip(terms.used, terms.counts, strict=True):
-        rows, counts = eligible_postings(snapshot, eligible.mask, term)
-        dots[rows] += count * counts
+        for part in eligible_postings(snapshot, eligible, term):
+            part.of(dots)[part.rows] += count * part.counts
     squares = snapshot.column("squares")
     held = np.flatnonzero(dots)
     query_square = sum(count * count for count in terms.counts)
@@ -46,72 +47,112 @@ def rank_sparse(snapshot: Snapshot, eligible: Eligible, terms: QueryTerms, floor
         best(keys, scores[kept], window),
         floor=floor,
         eligible=eligible.count,
-        scored=int(np.count_nonzero(eligible.mask & (squares > 0))),
+        scored=int(np.count_nonzero(squares[eligible.rows])),
         candidates=int(np.count_nonzero(kept)),
     )
 
 
-def rank_dense(
-    snapshot: Snapshot, eligible: Eligible, terms: QueryTerms, query: NDArray[np.float32], floor: float, window: int
-) -> Ranked:
-    """Return the best rows by cosine with a unit query vector of shape (dimension,); exact, ties by chunk key.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rows that can be among the best, by chunk key; and for the trace what is known of all the others.
 
-    Raises `index_corrupt` where a readable row's stored vector is damaged: a list without it would look complete.
+    surely_above: rows outside `unsure` whose score is surely at the floor or above. unsure: keys of rows whose bounds
+    straddle the floor, where they are few enough to be read; else None, and `roughly_above` counts those whose middle
+    between the bounds reaches it.
+    """
+
+    keys: Ints
+    scored: int
+    surely_above: int
+    unsure: Ints | None
+    roughly_above: int
+
+    def wanted(self) -> Ints:
+        """Return the chunk keys whose float32 vectors must be read, ascending."""
+        return self.keys if self.unsure is None else np.union1d(self.keys, self.unsure)
+
+
+def select_dense(snapshot: Snapshot, eligible: Eligible, query: CodedQuery, floor: float, window: int) -> Selection:
+    """Return which eligible rows may belong to the best `window` at or above the floor; loses none of them.
+
+    Raises `index_corrupt` where a readable row's int8 row is damaged: a list without it would look complete.
     """
     _refuse_damage(snapshot, eligible)
-    error = len(query) * 2.0**-23
-    rows = np.concatenate([np.zeros(0, np.int64), *(held + base for _, held, base in _readable(snapshot, eligible))])
-    rough = np.concatenate(
-        [np.zeros(0), *(_rough(segment, held, query) for segment, held, _ in _readable(snapshot, eligible))]
+    rows, lower, upper = _bounds(snapshot, eligible, query)
+    reach = max(floor, least_of_best(lower, window))
+    chosen = np.flatnonzero(upper >= reach)
+    straddling = np.flatnonzero((lower < floor) & (upper >= floor))
+    few = len(straddling) <= MAX_UNSURE
+    keys = snapshot.column("chunk_keys")
+    middle = (lower[straddling] + upper[straddling]) / 2
+    return Selection(
+        keys=keys[rows[chosen]],
+        scored=len(rows),
+        surely_above=int(np.count_nonzero(lower >= floor)),
+        unsure=keys[rows[straddling]] if few else None,
+        roughly_above=int(np.count_nonzero(middle >= floor)),
     )
-    near = np.abs(rough - floor) <= error
-    candidates = int(np.count_nonzero(rough > floor + error))
-    candidates += int(np.count_nonzero(exact_scores(snapshot, rows[near], query) >= floor))
-    least = floor - error
-    if len(rough) > window:
-        least = max(least, float(np.partition(rough, len(rough) - window)[len(rough) - window]) - 2.0 * error)
-    chosen = rows[rough >= least]
-    scores = exact_scores(snapshot, chosen, query)
-    kept = scores >= floor
+
+
+def _refuse_damage(snapshot: Snapshot, eligible: Eligible) -> None:
+    count = int(np.count_nonzero(snapshot.column("damaged")[eligible.rows]))
+    if count:
+        raise IndexCorrupt(f"{eligible.count} rows are eligible, {count} of them have a damaged vector")
+
+
+def _bounds(snapshot: Snapshot, eligible: Eligible, query: CodedQuery) -> tuple[Ints, Scores, Scores]:
+    """Return the eligible rows that have a vector, ascending over all segments, and the bounds of their scores."""
+    rows, lower, upper = [np.zeros(0, np.int64)], [np.zeros(0)], [np.zeros(0)]
+    for held, block in _blocks(snapshot, eligible):
+        low, high = query.bounds(integer_dots(block.codes, query.codes), block)
+        rows.append(held)
+        lower.append(low)
+        upper.append(high)
+    return np.concatenate(rows), np.concatenate(lower), np.concatenate(upper)
+
+
+def _blocks(snapshot: Snapshot, eligible: Eligible) -> Iterator[tuple[Ints, CodedRows]]:
+    """Yield the eligible rows with a vector in blocks that fit a cache, as views where nothing is hidden."""
+    base = 0
+    for segment in snapshot.segments:
+        begin, end = np.searchsorted(eligible.rows, (base, base + len(segment)))
+        here = eligible.rows[begin:end] - base
+        held = here[segment.has_vector[here]]
+        for at in range(0, len(held), BLOCK_ROWS):
+            part = held[at : at + BLOCK_ROWS]
+            whole = part[-1] - part[0] + 1 == len(part)
+            place = slice(int(part[0]), int(part[-1]) + 1) if whole else part
+            rows = segment.vectors
+            yield part + base, CodedRows(rows.codes[place], rows.residuals[place], rows.norms[place])
+        base += len(segment)
+
+
+def exact_scores(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> Scores:
+    """Return float64 scores of float32 rows (n, dimension): each row multiplied and summed by itself, in one order."""
+    products = np.ascontiguousarray(vectors.astype(np.float64) * query.astype(np.float64))
+    scores: Scores = np.add.reduce(products, axis=1)
+    return scores
+
+
+def rank_dense(
+    selection: Selection, scores: Scores, terms: QueryTerms, eligible: int, floor: float, window: int
+) -> Ranked:
+    """Return the best rows from the exact scores of `selection.wanted()`, in its order; ties by chunk key."""
+    wanted = selection.wanted()
+    above = scores >= floor
+    candidates = selection.surely_above
+    if selection.unsure is None:
+        candidates += selection.roughly_above
+    else:
+        candidates += int(np.count_nonzero(above & np.isin(wanted, selection.unsure)))
     return ran(
         "vector",
         DENSE,
         STATISTICS,
         terms,
-        best(snapshot.column("chunk_keys")[chosen[kept]], scores[kept], window),
+        best(wanted[above], scores[above], window),
         floor=floor,
-        eligible=eligible.count,
-        scored=len(rows),
+        eligible=eligible,
+        scored=selection.scored,
         candidates=candidates,
     )
-
-
-def _refuse_damage(snapshot: Snapshot, eligible: Eligible) -> None:
-    count = int(np.count_nonzero(snapshot.column("damaged").astype(np.bool_) & eligible.mask))
-    if count:
-        raise IndexCorrupt(f"{eligible.count} rows are eligible, {count} of them have a damaged vector")
-
-
-def _readable(snapshot: Snapshot, eligible: Eligible) -> Iterator[tuple[Segment, Ints, int]]:
-    """Yield each segment with its eligible rows that have a vector, and the number of rows before it."""
-    base = 0
-    for segment in snapshot.segments:
-        yield segment, np.flatnonzero(eligible.mask[base : base + len(segment)] & segment.has_vector), base
-        base += len(segment)
-
-
-def _rough(segment: Segment, rows: Ints, query: NDArray[np.float32]) -> Scores:
-    vectors = segment.vectors if len(rows) == len(segment) else segment.vectors[rows]
-    return (vectors @ query).astype(np.float64)
-
-
-def exact_scores(snapshot: Snapshot, rows: Ints, query: NDArray[np.float32]) -> Scores:
-    """Return float64 scores of rows over all segments, each multiplied and summed by itself in one fixed order."""
-    made = np.zeros(len(rows), np.float64)
-    wide, base = query.astype(np.float64), 0
-    for segment in snapshot.segments:
-        here = (rows >= base) & (rows < base + len(segment))
-        products = segment.vectors[rows[here] - base].astype(np.float64) * wide
-        made[here] = np.add.reduce(np.ascontiguousarray(products), axis=1)
-        base += len(segment)
-    return made

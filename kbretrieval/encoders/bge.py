@@ -5,9 +5,11 @@ before documents. The quantised file computes activation scales over whole batch
 without padding: a vector depends on its text alone. Several runs in parallel on one session are bit-equal to one.
 """
 
+import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbretrieval.encoders.port import Encoding
+from kbretrieval.encoders.quantizer import Quantizer
 from kbretrieval.errors import InvalidEncoder, ModelMissing
 from kbretrieval.model.files import (
     EXPORT,
@@ -32,6 +35,7 @@ DIMENSION = 512
 MAX_TOKENS = 512
 FLOOR = 0.40
 PROVIDER = "CPUExecutionProvider"
+SCALE_FILE = Path(__file__).with_name("bge_scale.json")
 IDENTIFIER = (
     f"bge:{ORIGINAL}@{ORIGINAL_REVISION};export={EXPORT}@{EXPORT_REVISION};model={MODEL.sha256};"
     f"tokenizer={TOKENIZER.sha256};pooling=cls;norm=l2;tokens={MAX_TOKENS};one-per-run;instruction=queries"
@@ -68,6 +72,13 @@ def feeds(inputs: Sequence[GraphInput], token_ids: Sequence[int]) -> dict[str, N
     return made
 
 
+@cache
+def bge_quantizer() -> Quantizer:
+    """Return the constants of this encoder's int8 rows, shipped with the code."""
+    value = json.loads(SCALE_FILE.read_text(encoding="utf-8"))
+    return Quantizer(value["name"], np.asarray(value["mean"]), np.asarray(value["scale"]))
+
+
 class BGEEncoder:
     """Encodes texts with the real model; needs the extra `[bge]` and the two files of `kbretrieval model fetch`.
 
@@ -97,6 +108,11 @@ class BGEEncoder:
         settings.log_severity_level = 3
         self._session = onnxruntime.InferenceSession(model, settings, providers=[PROVIDER])
         self._inputs = self._session.get_inputs()
+
+    @property
+    def quantizer(self) -> Quantizer:
+        """The constants of this encoder's int8 rows."""
+        return bge_quantizer()
 
     def encode(self, texts: Sequence[str], *, query: bool) -> Encoding:
         """Return one unit vector of 512 float32 numbers a text, and which texts were cut at 512 tokens."""
@@ -145,6 +161,11 @@ class StoredBGE:
 
     def __init__(self) -> None:
         self._loaded: BGEEncoder | None = None
+
+    @property
+    def quantizer(self) -> Quantizer:
+        """The constants of this encoder's int8 rows."""
+        return bge_quantizer()
 
     def encode(self, texts: Sequence[str], *, query: bool) -> Encoding:
         """Encode with the real model; `model_missing` where it is not there."""

@@ -5,14 +5,15 @@ Row order is chunk-key order, so a tie by chunk key is a tie by row. Nothing her
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbretrieval.analysis import PACKED, codes_hold
+from kbretrieval.encoders.quantizer import CodedRows
 from kbretrieval.errors import IndexCorrupt
-from kbretrieval.store.chunk_rows import FLOAT, NORM_TOLERANCE, SearchRow
+from kbretrieval.store.chunk_rows import CODE, COUNT
+from kbretrieval.store.search_rows import SearchRow
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.int32]
@@ -30,10 +31,9 @@ class Postings:
 class Segment:
     """Arrays over n rows and their posting lists.
 
-    chunk_keys, doc_keys, lengths (terms), squares (sum of squared counts): shape (n,), int64. vectors: (n, dimension)
-    float32, zero where `has_vector` is False. damaged: rows whose stored vector is
-    not `dimension` finite numbers of norm 1. codes: the distinct term codes, ascending; the rows of code i are
-    rows[offsets[i]:offsets[i + 1]].
+    chunk_keys, doc_keys, lengths (terms), squares (sum of squared counts): shape (n,), int64. codes: the distinct term
+    codes, ascending; the rows of code i are rows[offsets[i]:offsets[i + 1]]. vectors: the int8 rows of dense vectors,
+    zero where `has_vector` is False. damaged: rows whose stored int8 row is none, or missing.
     """
 
     chunk_keys: Ints
@@ -44,7 +44,7 @@ class Segment:
     offsets: Ints
     rows: Rows
     counts: NDArray[np.uint16]
-    vectors: NDArray[np.float32]
+    vectors: CodedRows
     has_vector: NDArray[np.bool_]
     damaged: NDArray[np.bool_]
 
@@ -99,43 +99,52 @@ def _term_major(codes: Ints, rows: NDArray[np.int_], counts: NDArray[np.uint16])
     )
 
 
-def build_segment(found: Sequence[SearchRow], dimension: int) -> Segment:
-    """Return the segment of search rows that come by ascending chunk key."""
-    sizes = np.fromiter((len(row.codes) for row in found), np.int64, len(found))
-    codes = np.concatenate([row.codes for row in found]) if found else np.zeros(0, np.int64)
-    counts = np.concatenate([row.counts for row in found]) if found else np.zeros(0, np.uint16)
+def build_segment(found: Sequence[SearchRow], doc_keys: Ints, dimension: int) -> Segment:
+    """Return the segment of search rows that come by ascending chunk key, with the document of each."""
+    sizes = np.fromiter((len(row.codes) // CODE.itemsize for row in found), np.int64, len(found))
+    codes = np.frombuffer(b"".join(row.codes for row in found), CODE).astype(np.int64)
+    counts = np.frombuffer(b"".join(row.counts for row in found), COUNT).astype(np.uint16)
     owners = np.repeat(np.arange(len(found)), sizes)
     lengths = np.fromiter((row.length for row in found), np.int64, len(found))
     if (np.bincount(owners, counts, len(found)) != lengths).any() or (codes < 0).any():
         raise IndexCorrupt("a posting list's length and the sum of its counts differ, or a term code is below 0")
     lists = _term_major(codes, owners, counts)
-    squares = np.zeros(len(found), np.int64)
-    np.add.at(squares, owners, counts.astype(np.int64) ** 2)
+    vectors, offered = _coded(found, dimension)
+    missing = np.full(len(found), dimension > 0) & (lengths > 0) & ~offered  # text with terms has a vector
+    sound = offered & _plausible(vectors, found, dimension)
     return Segment(
         chunk_keys=np.fromiter((row.chunk_key for row in found), np.int64, len(found)),
-        doc_keys=np.fromiter((row.doc_key for row in found), np.int64, len(found)),
+        doc_keys=doc_keys,
         lengths=lengths,
-        squares=squares,
+        squares=np.bincount(owners, counts.astype(np.float64) ** 2, len(found)).astype(np.int64),
         codes=lists.codes,
         offsets=lists.offsets,
         rows=lists.rows,
         counts=lists.counts,
-        **_vectors(found, dimension),
+        vectors=vectors,
+        has_vector=sound,
+        damaged=missing | (offered & ~sound),
     )
 
 
-def _vectors(found: Sequence[SearchRow], dimension: int) -> dict[str, NDArray[Any]]:
-    size = dimension * FLOAT.itemsize
+def _coded(found: Sequence[SearchRow], dimension: int) -> tuple[CodedRows, NDArray[np.bool_]]:
+    blank = bytes(dimension)
+    blobs = (row.vector if row.vector is not None and len(row.vector) == dimension else blank for row in found)
+    codes = np.frombuffer(b"".join(blobs), np.int8).reshape(len(found), dimension)
+    residuals = np.fromiter((row.residual for row in found), np.float32, len(found))
+    norms = np.fromiter((row.norm for row in found), np.float32, len(found))
     offered = np.fromiter((row.vector is not None for row in found), np.bool_, len(found))
-    whole = np.fromiter((row.vector is not None and len(row.vector) == size for row in found), np.bool_, len(found))
-    blank = bytes(size)
-    blobs = (row.vector if row.vector is not None and len(row.vector) == size else blank for row in found)
-    matrix = np.frombuffer(b"".join(blobs), FLOAT).reshape(len(found), dimension).astype(np.float32)
-    with np.errstate(invalid="ignore", over="ignore"):
-        squares = np.einsum("ij,ij->i", matrix, matrix)
-    sound = whole & (np.abs(squares - 1.0) <= NORM_TOLERANCE)  # also False for NaN and infinity
-    matrix[~sound] = 0.0
-    return {"vectors": matrix, "has_vector": sound, "damaged": offered & ~sound}
+    return CodedRows(codes, residuals, norms), offered
+
+
+def _plausible(vectors: CodedRows, found: Sequence[SearchRow], dimension: int) -> NDArray[np.bool_]:
+    whole = np.fromiter(
+        (row.vector is not None and len(row.vector) == dimension for row in found), np.bool_, len(found)
+    )
+    # Written this way round, a NaN is not plausible either.
+    return (
+        whole & (vectors.residuals >= 0) & (vectors.residuals <= 2) & (vectors.norms >= 0) & np.isfinite(vectors.norms)
+    )
 
 
 def joined(segments: Sequence[Segment], alive: NDArray[np.bool_]) -> Segment:
@@ -161,7 +170,11 @@ def joined(segments: Sequence[Segment], alive: NDArray[np.bool_]) -> Segment:
         offsets=lists.offsets,
         rows=lists.rows,
         counts=lists.counts,
-        vectors=np.concatenate([s.vectors for s in segments])[keep],
+        vectors=CodedRows(
+            np.concatenate([s.vectors.codes for s in segments])[keep],
+            np.concatenate([s.vectors.residuals for s in segments])[keep],
+            np.concatenate([s.vectors.norms for s in segments])[keep],
+        ),
         has_vector=np.concatenate([s.has_vector for s in segments])[keep],
         damaged=np.concatenate([s.damaged for s in segments])[keep],
     )

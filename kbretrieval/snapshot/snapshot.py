@@ -15,25 +15,31 @@ from numpy.typing import NDArray
 
 from kbretrieval.identity import Context
 from kbretrieval.snapshot.segment import Ints, Segment, build_segment, joined
-from kbretrieval.store.chunk_rows import search_rows
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.policies import Changed, acls_of, changed_documents
+from kbretrieval.store.search_rows import search_keys, search_rows
 
 Mask = NDArray[np.bool_]
 
-MAX_TAILS = 8
-MIN_TAIL_ROWS = 512
-TAIL_SHARE = 0.05
-CACHED_VIEWS = 64
+SEGMENT_ROWS = 131_072
+CACHED_VIEWS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """The rows that one context may read: a mask over all rows, their number, their mean length in terms."""
+    """The rows that one context may read, as a mask over all rows and ascending.
+
+    relative_lengths: of every row, its length divided by the mean length of the eligible ones; shape of the mask.
+    """
 
     mask: Mask
-    count: int
-    mean_length: float
+    rows: Ints
+    relative_lengths: NDArray[np.float64]
+
+    @property
+    def count(self) -> int:
+        """Their number."""
+        return len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +81,10 @@ class Snapshot:
 
     def _view(self, allowed: Mask) -> Eligible:
         mask = self.alive & allowed[self.acl_numbers] if len(allowed) else np.zeros(len(self.alive), np.bool_)
-        count = int(np.count_nonzero(mask))
-        total = int(self.column("lengths")[mask].sum())
-        return Eligible(mask, count, total / count if count else 0.0)
+        rows = np.flatnonzero(mask)
+        lengths = self.column("lengths")
+        total = int(lengths[rows].sum())
+        return Eligible(mask, rows, lengths / (total / len(rows) if total else 1.0))
 
 
 def empty_snapshot(tenant: str) -> Snapshot:
@@ -90,60 +97,85 @@ def advanced(old: Snapshot, connection: Connection, commit: int, dimension: int)
     changed = changed_documents(connection, old.tenant, old.commit)
     if not changed:
         return replace(old, commit=commit)
-    fresh = search_rows(connection, old.tenant, old.commit)
-    tail = build_segment(fresh, dimension)
-    segments = (*old.segments, tail) if len(tail) else old.segments
-    doc_keys = np.concatenate([segment.doc_keys for segment in segments]) if segments else np.zeros(0, np.int64)
-    alive = np.concatenate(
-        [old.alive & ~np.isin(old.column("doc_keys"), _rewritten(changed, old.commit)), np.ones(len(tail), np.bool_)]
+    keys, doc_keys = search_keys(connection, old.tenant, old.commit)
+    parts = range(0, len(keys), SEGMENT_ROWS)
+    tail = [
+        _read_segment(connection, keys[at : at + SEGMENT_ROWS], doc_keys[at : at + SEGMENT_ROWS], dimension)
+        for at in parts
+    ]
+    gone = [item.doc_key for item in changed if item.content_commit > old.commit or not item.live]
+    alive = old.alive & ~np.isin(old.column("doc_keys"), np.asarray(gone, np.int64))
+    acls = acls_of(connection, [item.doc_key for item in changed if item.live])
+    numbers, known = _numbered(old, changed, doc_keys, acls)
+    made = Snapshot(
+        old.tenant,
+        commit,
+        (*old.segments, *tail),
+        np.concatenate([alive, np.ones(len(keys), np.bool_)]),
+        numbers,
+        known,
     )
-    numbers, acls = _numbered(
-        old, changed, doc_keys, acls_of(connection, [item.doc_key for item in changed if item.live])
-    )
-    return _tidied(Snapshot(old.tenant, commit, segments, alive, numbers, acls))
+    return tidied(made)
 
 
-def _rewritten(changed: Sequence[Changed], since: int) -> Ints:
-    keys = [item.doc_key for item in changed if item.content_commit > since or not item.live]
-    return np.asarray(keys, np.int64)
+def _read_segment(connection: Connection, keys: Ints, doc_keys: Ints, dimension: int) -> Segment:
+    return build_segment(search_rows(connection, keys.tolist()), doc_keys, dimension)
 
 
 def _numbered(
-    old: Snapshot, changed: Sequence[Changed], doc_keys: Ints, acls: dict[int, tuple[str, ...]]
+    old: Snapshot, changed: Sequence[Changed], tail: Ints, acls: dict[int, tuple[str, ...]]
 ) -> tuple[Ints, tuple[tuple[str, ...], ...]]:
+    """Return the ACL number of every row, old rows first, then the tail's; and the ACLs by number."""
     known = {acl: number for number, acl in enumerate(old.acls)}
-    numbers = np.zeros(len(doc_keys), np.int64)
-    numbers[: len(old.acl_numbers)] = old.acl_numbers
-    order = np.argsort(doc_keys, kind="stable")
-    by_document = doc_keys[order]
-    for item in changed:
-        begin, end = np.searchsorted(by_document, (item.doc_key, item.doc_key + 1))
-        acl = tuple(sorted(acls.get(item.doc_key, ())))
-        numbers[order[begin:end]] = known.setdefault(acl, len(known))
+    number_of = {
+        item.doc_key: known.setdefault(tuple(sorted(acls.get(item.doc_key, ()))), len(known)) for item in changed
+    }
+    keys = np.fromiter(sorted(number_of), np.int64, len(number_of))
+    values = np.fromiter((number_of[key] for key in sorted(number_of)), np.int64, len(number_of))
+    numbers = np.concatenate([old.acl_numbers, np.zeros(len(tail), np.int64)])
+    doc_keys = np.concatenate([old.column("doc_keys"), tail])
+    rows = np.flatnonzero(np.isin(doc_keys, keys))
+    numbers[rows] = values[np.searchsorted(keys, doc_keys[rows])]
     return numbers, tuple(known)
 
 
-def _tidied(snapshot: Snapshot) -> Snapshot:
-    """Join the tail where it became long; the first segment is rebuilt only when the tail passes its share."""
-    segments = snapshot.segments
+def tidied(snapshot: Snapshot) -> Snapshot:
+    """Join segments at the end while the last is at least half of the one before it (and neither is full).
+
+    Each row is joined about log2(SEGMENT_ROWS) times in its life, and a snapshot has few segments. A full segment is
+    written anew alone when half of its rows are dead.
+    """
+    while (first := _joinable(snapshot.segments)) is not None:
+        snapshot = _joined_from(snapshot, first, len(snapshot.segments))
+    base = 0
+    for number, segment in enumerate(snapshot.segments):
+        if 2 * int(np.count_nonzero(snapshot.alive[base : base + len(segment)])) < len(segment):
+            return _joined_from(snapshot, number, number + 1)
+        base += len(segment)
+    return snapshot
+
+
+def _joinable(segments: Sequence[Segment]) -> int | None:
     if len(segments) < 2:
-        return snapshot
-    tail_rows = sum(len(segment) for segment in segments[1:])
-    if tail_rows > max(MIN_TAIL_ROWS, TAIL_SHARE * len(segments[0])):
-        return _joined_from(snapshot, 0)
-    return _joined_from(snapshot, 1) if len(segments) > MAX_TAILS else snapshot
+        return None
+    one, other = len(segments[-2]), len(segments[-1])
+    return len(segments) - 2 if other * 2 >= one and one + other <= SEGMENT_ROWS else None
 
 
-def _joined_from(snapshot: Snapshot, first: int) -> Snapshot:
-    kept, tail = snapshot.segments[:first], snapshot.segments[first:]
-    begin = sum(len(segment) for segment in kept)
-    alive = snapshot.alive[begin:]
-    segment = joined(tail, alive)
+def _joined_from(snapshot: Snapshot, first: int, end: int) -> Snapshot:
+    segments = snapshot.segments
+    begin = sum(len(segment) for segment in segments[:first])
+    stop = begin + sum(len(segment) for segment in segments[first:end])
+    alive = snapshot.alive[begin:stop]
+    segment = joined(segments[first:end], alive)
+    kept = (*segments[:first], *([segment] if len(segment) else []), *segments[end:])
     return Snapshot(
         snapshot.tenant,
         snapshot.commit,
-        (*kept, segment),
-        np.concatenate([snapshot.alive[:begin], np.ones(len(segment), np.bool_)]),
-        np.concatenate([snapshot.acl_numbers[:begin], snapshot.acl_numbers[begin:][alive]]),
+        kept,
+        np.concatenate([snapshot.alive[:begin], np.ones(len(segment), np.bool_), snapshot.alive[stop:]]),
+        np.concatenate(
+            [snapshot.acl_numbers[:begin], snapshot.acl_numbers[begin:stop][alive], snapshot.acl_numbers[stop:]]
+        ),
         snapshot.acls,
     )

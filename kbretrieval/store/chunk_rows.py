@@ -3,10 +3,8 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbretrieval.analysis import term_codes
 from kbretrieval.chunking import Chunk
@@ -15,11 +13,10 @@ from kbretrieval.store.connection import Connection, Row
 from kbretrieval.store.documents import expect
 from kbretrieval.store.fts import fts_text
 from kbretrieval.store.schema import FTS_TABLE
+from kbretrieval.store.vector_rows import StoredVector
 
 CODE = np.dtype("<i8")
 COUNT = np.dtype("<u2")
-FLOAT = np.dtype("<f4")
-NORM_TOLERANCE = 1e-3
 
 _COLUMNS = "chunk_key, doc_key, number, start_point, end_point, text, heading, heading_path, sha256"
 _TYPES = (int, int, int, int, int, str, str, str, str)
@@ -46,30 +43,7 @@ class PreparedChunk:
 
     chunk: Chunk
     terms: Sequence[str]
-    vector: "StoredVector | None"
-
-
-@dataclass(frozen=True, slots=True)
-class StoredVector:
-    """A dense vector as it is stored: float32 little-endian, and whether its text was cut at the token limit."""
-
-    blob: bytes
-    truncated: bool
-
-
-def vector_fault(blob: object, dimension: int) -> Literal["vector_shape", "vector_norm"] | None:
-    """Say what is wrong with a stored vector: not `dimension` finite float32 numbers, or not of norm 1; or None.
-
-    Example:
-        >>> vector_fault(np.array([0.6, 0.8], FLOAT).tobytes(), 2), vector_fault(b"", 2)
-        (None, 'vector_shape')
-    """
-    if not isinstance(blob, bytes) or len(blob) != dimension * FLOAT.itemsize:
-        return "vector_shape"
-    vector = np.frombuffer(blob, FLOAT).astype(np.float64)
-    if not np.isfinite(vector).all():
-        return "vector_shape"
-    return "vector_norm" if abs(float(np.sum(vector * vector)) - 1.0) > NORM_TOLERANCE else None
+    vector: StoredVector | None
 
 
 def posting_blobs(terms: Sequence[str]) -> tuple[int, bytes, bytes]:
@@ -105,6 +79,9 @@ def insert_chunks(connection: Connection, doc_key: int, prepared: Sequence[Prepa
     connection.run_many(
         "INSERT INTO vectors VALUES (?, ?, ?, ?)", [(key, sha, int(v.truncated), v.blob) for key, sha, v in vectors]
     )
+    connection.run_many(
+        "INSERT INTO vector_codes VALUES (?, ?, ?, ?)", [(key, v.codes, v.residual, v.norm) for key, _, v in vectors]
+    )
 
 
 def _chunk_columns(chunk: Chunk) -> tuple[int, int, int, str, str, str, str]:
@@ -117,6 +94,7 @@ def delete_chunks(connection: Connection, doc_key: int) -> None:
     mine = "(SELECT chunk_key FROM chunks WHERE doc_key = ?)"
     connection.run(f"DELETE FROM {FTS_TABLE} WHERE rowid IN {mine}", (doc_key,))
     connection.run(f"DELETE FROM vectors WHERE chunk_key IN {mine}", (doc_key,))
+    connection.run(f"DELETE FROM vector_codes WHERE chunk_key IN {mine}", (doc_key,))
     connection.run(f"DELETE FROM postings WHERE chunk_key IN {mine}", (doc_key,))
     connection.run("DELETE FROM chunks WHERE doc_key = ?", (doc_key,))
 
@@ -169,54 +147,6 @@ def found_chunks(connection: Connection, tenant: str, keys: Sequence[int]) -> di
         document = expect(row[len(_TYPES) :], (str, int, int, str, str), "document")
         made[row[0]] = Found(_chunk(row[: len(_TYPES)]), *document)
     return made
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRow:
-    """What the channels need of one chunk: identity, posting list, vector blob (None without one)."""
-
-    chunk_key: int
-    doc_key: int
-    length: int
-    codes: NDArray[np.int64]
-    counts: NDArray[np.uint16]
-    vector: bytes | None
-
-
-def search_rows(connection: Connection, tenant: str, since: int) -> list[SearchRow]:
-    """Return the rows of live documents whose content is younger than commit `since`, by chunk key.
-
-    Raises `index_corrupt` where a posting list's blobs do not fit each other.
-    """
-    rows = connection.run(
-        "SELECT p.chunk_key, c.doc_key, p.length, p.codes, p.counts, v.vector FROM documents d"
-        " JOIN chunks c ON c.doc_key = d.doc_key JOIN postings p ON p.chunk_key = c.chunk_key"
-        " LEFT JOIN vectors v ON v.chunk_key = c.chunk_key"
-        " WHERE d.tenant = ? AND d.live = 1 AND d.content_commit > ? AND max(d.content_commit, d.acl_commit) > ?"
-        " ORDER BY p.chunk_key",
-        (tenant, since, since),
-    )
-    return [_search_row(row) for row in rows]
-
-
-def _search_row(row: Row) -> SearchRow:
-    expect(row[:5], (int, int, int, bytes, bytes), "posting list")
-    key, doc_key, length, codes, counts, vector = row
-    terms = len(codes) // CODE.itemsize
-    if len(codes) != terms * CODE.itemsize or len(counts) != terms * COUNT.itemsize:
-        raise IndexCorrupt(f"a posting list of {len(codes)} bytes of codes and {len(counts)} bytes of counts")
-    blob = vector if vector is None or isinstance(vector, bytes) else b""
-    return SearchRow(key, doc_key, length, np.frombuffer(codes, CODE), np.frombuffer(counts, COUNT), blob)
-
-
-def stored_vectors(connection: Connection, digests: Sequence[str]) -> dict[str, StoredVector]:
-    """Return text digest → vector for texts that a live chunk holds already (PRF-10)."""
-    rows = connection.run(
-        "SELECT text_sha256, truncated, vector FROM vectors"
-        " WHERE text_sha256 IN (SELECT value FROM json_each(?)) ORDER BY chunk_key",
-        (json.dumps(list(digests)),),
-    )
-    return {digest: StoredVector(blob, cut == 1) for digest, cut, blob in rows if isinstance(blob, bytes)}
 
 
 def chunk_counts(connection: Connection, doc_key: int) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from kbretrieval.chunking import (
     unicode_version,
 )
 from kbretrieval.encoders.port import Encoder
+from kbretrieval.encoders.quantizer import quantizer_of
 from kbretrieval.encoders.terms import TermEncoder
 from kbretrieval.errors import ContractChanged, IndexCorrupt
 from kbretrieval.projection import PROJECTION_VERSION
@@ -21,10 +22,11 @@ from kbretrieval.store.schema import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """Encoder and its dimension (0: sparse), window and overlap in code points, versions of what derives rows."""
+    """Encoder, its dimension (0: sparse) and quantizer, window and overlap in code points, versions."""
 
     encoder: str
     dimension: int
+    quantizer: str
     chunk_size: int
     overlap: int
     analyzer: str
@@ -57,16 +59,21 @@ class Wanted:
         overlap = (DEFAULT_OVERLAP if size > DEFAULT_OVERLAP else 0) if self.overlap is None else self.overlap
         size, overlap = checked_window(size, overlap)
         encoder = self.encoder or TermEncoder()
-        return Contract(encoder.identifier, encoder.dimension, size, overlap, *_versions())
+        return Contract(encoder.identifier, encoder.dimension, quantizer_of(encoder).name, size, overlap, *_versions())
 
     def check_against(self, stored: Contract) -> None:
         """Raise `index_projection_contract_changed_rebuild_required`, naming both values, at the first difference."""
         analyzer, cutter, projection, schema = _versions()
-        encoder, dimension = (self.encoder.identifier, self.encoder.dimension) if self.encoder else (None, None)
+        encoder, dimension, quantizer = (
+            (self.encoder.identifier, self.encoder.dimension, quantizer_of(self.encoder).name)
+            if self.encoder
+            else (None, None, None)
+        )
         given: tuple[tuple[str, object, object], ...] = (
             ("schema", schema, stored.schema),
             ("encoder", encoder, stored.encoder),
             ("dimension", dimension, stored.dimension),
+            ("quantizer", quantizer, stored.quantizer),
             ("chunk_size", self.chunk_size, stored.chunk_size),
             ("overlap", self.overlap, stored.overlap),
             ("analyzer", analyzer, stored.analyzer),
@@ -104,6 +111,7 @@ def read_contract(connection: Connection) -> Contract:
     return Contract(
         values["encoder"],
         dimension,
+        values["quantizer"],
         size,
         overlap,
         values["analyzer"],

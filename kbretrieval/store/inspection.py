@@ -39,20 +39,22 @@ def posting_rows(connection: Connection, doc_key: int) -> dict[int, tuple[object
     return {row[0]: row[1:] for row in rows}
 
 
-def vector_rows(connection: Connection, doc_key: int) -> dict[int, tuple[object, object]]:
-    """Return chunk key → (text digest, blob) of one document's vectors."""
+def vector_rows(connection: Connection, doc_key: int) -> dict[int, tuple[object, ...]]:
+    """Return chunk key → (text digest, float32 blob, int8 codes, residual, norm) of one document's vectors."""
     rows = connection.run(
-        "SELECT v.chunk_key, v.text_sha256, v.vector FROM chunks c JOIN vectors v USING (chunk_key)"
+        "SELECT v.chunk_key, v.text_sha256, v.vector, k.codes, k.residual, k.norm"
+        " FROM chunks c JOIN vectors v USING (chunk_key) LEFT JOIN vector_codes k USING (chunk_key)"
         " WHERE c.doc_key = ?",
         (doc_key,),
     )
-    return {row[0]: (row[1], row[2]) for row in rows}
+    return {row[0]: row[1:] for row in rows}
 
 
 def orphans(connection: Connection) -> list[tuple[str, int]]:
     """Return (table, key) of derived rows without a chunk, and of chunks and ACL entries without a document."""
     found: list[tuple[str, int]] = []
-    for table, key in (("postings", "chunk_key"), ("vectors", "chunk_key"), (FTS_TABLE, "rowid")):
+    derived = (("postings", "chunk_key"), ("vectors", "chunk_key"), ("vector_codes", "chunk_key"), (FTS_TABLE, "rowid"))
+    for table, key in derived:
         rows = connection.run(f"SELECT {key} FROM {table} WHERE {key} NOT IN (SELECT chunk_key FROM chunks) ORDER BY 1")
         found += [(table, row[0]) for row in rows]
     for table, key in (("chunks", "chunk_key"), ("acl", "doc_key")):

@@ -6,11 +6,13 @@ chunks      windows of live documents; keys only grow and are never reused (AUTO
 postings    per chunk: term codes (int64, ascending) with their counts (uint16), both little-endian
 vectors     per chunk of a dense encoder: float32 little-endian, with the hash of the text it was computed from and
             whether that text was cut at the encoder's token limit
+vector_codes  per vector: int8 codes with the norms that bound their error; a table of its own, so that opening reads
+            no float32 page
 chunks_fts  the FTS5 table, terms separated by blanks; its rowid is the chunk key
 contract    what makes derived rows comparable (CON-1)
 counters    the store-wide commit number (CON-6)
 
-Derived rows (chunks, postings, vectors, chunks_fts) can be made anew from `documents` alone.
+Derived rows (chunks, postings, vectors, vector_codes, chunks_fts) can be made anew from `documents` alone.
 """
 
 APPLICATION_ID = 0x6B627278  # "kbrx"
@@ -75,6 +77,12 @@ STATEMENTS = (
         vector BLOB NOT NULL
     ) STRICT""",
     "CREATE INDEX vectors_of_text ON vectors (text_sha256)",
+    """CREATE TABLE vector_codes (
+        chunk_key INTEGER PRIMARY KEY,
+        codes BLOB NOT NULL,
+        residual REAL NOT NULL,
+        norm REAL NOT NULL
+    ) STRICT""",
     CREATE_FTS,
     "INSERT INTO counters VALUES ('commit', 0)",
     f"PRAGMA application_id = {APPLICATION_ID}",
