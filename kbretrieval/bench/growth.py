@@ -45,7 +45,9 @@ def growth(all_figures: Sequence[Figures]) -> Figures | None:
     for channel in CHANNELS:
         seen = _seen(sizes, channel)
         for (eligible, size), made in sorted(seen.items()):
-            series.append(Series(f"{channel}, {eligible:,} eligible", f"engine, among {size:,}", made.samples))
+            series.append(
+                Series(f"{channel}, {eligible:,} eligible", f"engine, among {size:,}", made.samples, made.processor)
+            )
         gates += _gates(channel, seen)
     return Figures(PART, max(figures.size for figures in sizes), tuple(series), (), tuple(gates), {}, {})
 

@@ -1,10 +1,12 @@
 """Figures for eyes and for evidence: a table, a document with every raw sample, a claim."""
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kbretrieval.bench.figures import Figures
+from kbretrieval.bench.timing import Series
 from kbretrieval.errors import ClaimFailed
 from kbretrieval.evidence import Claim, EvidenceError
 from kbretrieval.evidence.environment import environment
@@ -14,7 +16,7 @@ SENTENCES = {
     "terms": "词项编码器下，引擎与朴素写法在同一批数据上给出相同的前列结果，并按同一次运行中的比值更快。",
     "dense": "稠密向量下，引擎的向量通道与逐行全扫描逐位相同，并与同一进程中的其他做法按比值比较。",
 }
-_HEAD = ("what", "way", "p50 ms", "p90 ms", "min ms", "samples")
+_HEAD = ("what", "way", "p50 ms", "p90 ms", "min ms", "cpu p50", "samples")
 
 
 def _aligned(rows: Sequence[Sequence[str]], names: int) -> list[str]:
@@ -35,7 +37,7 @@ def table(figures: Figures) -> str:
     lines = [f"== {figures.part}, {figures.size:,} chunks"]
     if figures.series:
         body = [
-            (s.what, s.way, f"{s.p50:.2f}", f"{s.p90:.2f}", f"{min(s.samples):.2f}", str(len(s.samples)))
+            (s.what, s.way, f"{s.p50:.2f}", f"{s.p90:.2f}", f"{min(s.samples):.2f}", _spent(s), str(len(s.samples)))
             for s in figures.series
         ]
         lines += _aligned([_HEAD, *body], 2)
@@ -49,6 +51,10 @@ def table(figures: Figures) -> str:
     return "\n".join(lines)
 
 
+def _spent(series: Series) -> str:
+    return f"{statistics.median(series.processor):.2f}" if series.processor else "-"
+
+
 def _held(outcome: bool) -> str:
     return "holds" if outcome else "FAILS"
 
@@ -57,6 +63,7 @@ def observations(figures: Figures) -> dict[str, Any]:
     """Return what differs between runs: every sample in ms, in the order taken, with single numbers and ratios."""
     return {
         "samples_ms": {f"{s.what} / {s.way}": list(s.samples) for s in figures.series},
+        "processor_ms": {f"{s.what} / {s.way}": list(s.processor) for s in figures.series if s.processor},
         "numbers": dict(figures.numbers),
         "ratios": {gate.name: gate.ratio for gate in figures.gates},
         "absent_peers": dict(figures.absent),

@@ -15,11 +15,16 @@ Given = TypeVar("Given")
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """All samples of one way of doing one thing, in ms, in the order in which they were taken."""
+    """All samples of one way of doing one thing, in ms, in the order in which they were taken.
+
+    `processor` is the process's own processor time of the same calls, over all its threads; empty where it was not
+    taken. On a machine with neighbours it tells what the work costs, where the wall clock tells what a caller waits.
+    """
 
     what: str
     way: str
     samples: tuple[float, ...]
+    processor: tuple[float, ...] = ()
 
     @property
     def p50(self) -> float:
@@ -74,7 +79,7 @@ def in_turns(
         >>> [len(s.samples) for s in in_turns("add", {"a": abs, "b": abs}, [1, 2], 3)]
         [6, 6]
     """
-    taken: dict[str, list[float]] = {name: [] for name in ways}
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     names = list(ways)
     for name in names:
         ways[name](inputs[0])
@@ -83,8 +88,13 @@ def in_turns(
             turn = (number + place) % len(names)
             for name in names[turn:] + names[:turn]:
                 taken[name].append(_sample(ways[name], given))
-    return tuple(Series(what, name, tuple(samples)) for name, samples in taken.items())
+    return tuple(
+        Series(what, name, tuple(wall for wall, _ in pairs), tuple(spent for _, spent in pairs))
+        for name, pairs in taken.items()
+    )
 
 
-def _sample(way: Callable[[Given], object], given: Given) -> float:
-    return timed(lambda: way(given))[1]
+def _sample(way: Callable[[Given], object], given: Given) -> tuple[float, float]:
+    begin = time.process_time_ns()
+    _, wall = timed(lambda: way(given))
+    return wall, (time.process_time_ns() - begin) / 1e6

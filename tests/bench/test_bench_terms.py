@@ -63,9 +63,9 @@ def test_a_gate_that_fails_is_no_evidence(tmp_path: Path) -> None:
 
 def test_the_ways_take_turns() -> None:
     seen: list[str] = []
-    made = in_turns("x", {name: lambda _, name=name: seen.append(name) for name in "ab"}, [1, 2], 2)
+    made = in_turns("x", {"a": lambda _: seen.append("a"), "b": lambda _: seen.append("b")}, [1, 2], 2)
     assert seen == ["a", "b", "a", "b", "b", "a", "b", "a", "a", "b"]
-    assert [len(series.samples) for series in made] == [4, 4]
+    assert [(len(series.samples), len(series.processor)) for series in made] == [(4, 4), (4, 4)]
 
 
 def test_an_equality_over_nothing_is_refused() -> None:
