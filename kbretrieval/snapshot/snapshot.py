@@ -42,6 +42,13 @@ class Eligible:
         return len(self.rows)
 
 
+def view_of(mask: Mask, lengths: Ints) -> Eligible:
+    """Return the rows that a mask allows, with lengths relative to their mean (1 where all are empty)."""
+    rows = np.flatnonzero(mask)
+    total = int(lengths[rows].sum())
+    return Eligible(mask, rows, lengths / (total / len(rows) if total else 1.0))
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Segments in key order; over all their rows `alive` and the number of each row's ACL in `acls`."""
@@ -81,10 +88,7 @@ class Snapshot:
 
     def _view(self, allowed: Mask) -> Eligible:
         mask = self.alive & allowed[self.acl_numbers] if len(allowed) else np.zeros(len(self.alive), np.bool_)
-        rows = np.flatnonzero(mask)
-        lengths = self.column("lengths")
-        total = int(lengths[rows].sum())
-        return Eligible(mask, rows, lengths / (total / len(rows) if total else 1.0))
+        return view_of(mask, self.column("lengths"))
 
 
 def empty_snapshot(tenant: str) -> Snapshot:
