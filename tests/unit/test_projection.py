@@ -13,11 +13,10 @@ from kbretrieval.projection import MAX_CODE_POINTS, MAX_HEADINGS, MAX_SOURCE_BYT
 from tests.unit.doubles import code_of, docs, quotes
 
 FORMATS = ("markdown", "text")
-ANY_TEXT = st.text(
-    st.one_of(
-        st.sampled_from("\r\n\t #甲e\u0301\u00e9\ufeff\u0085\u2028\x07"), st.characters(exclude_categories=["Cs"])
-    )
+CHARACTERS = st.one_of(
+    st.sampled_from("\r\n\t #甲e\u0301\u00e9\ufeff\u0085\u2028\x07"), st.characters(exclude_categories=["Cs"])
 )
+ANY_TEXT = st.tuples(st.sampled_from(["", "\ufeff", "\ufeff\ufeff"]), st.text(CHARACTERS)).map("".join)
 SMALL = 0.5
 
 
