@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Unpack
 
-from kbretrieval import checking, citation, lifecycle, maintenance
+from kbretrieval import checking, citation, lifecycle, maintenance, repair
 from kbretrieval.encoders.port import Encoder, checked_encoder
 from kbretrieval.encoders.quantizer import quantizer_of
 from kbretrieval.encoders.stored import encoder_for
@@ -33,6 +33,7 @@ from kbretrieval.results import (
     Fault,
     Hit,
     PurgeResult,
+    RepairResult,
     SearchResult,
     UpsertResult,
 )
@@ -213,6 +214,14 @@ class Index:
         """Maintenance view: verify the whole store and name each fault; an empty tuple is a sound store (OBS-2)."""
         self._engine.connection.check_usable()
         return checking.check(self._engine)
+
+    def repair_derived(self) -> RepairResult:
+        """Maintenance: make the derived rows of documents with a fault anew, from their bodies alone.
+
+        A document whose body and digest disagree is left as it is. Repaired chunks get new keys: old hits are dead.
+        """
+        self._engine.connection.check_usable()
+        return repair.repair_derived(self._engine)
 
     def purge(self) -> PurgeResult:
         """Maintenance: remove the bytes of deleted text from the file; tombstones stay (DEL-5)."""

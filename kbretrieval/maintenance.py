@@ -3,14 +3,13 @@
 import sqlite3
 from pathlib import Path
 
-from kbretrieval.analysis import terms
 from kbretrieval.engine import Engine
+from kbretrieval.repair import fts_content
 from kbretrieval.results import DocumentStatus, PurgeResult
 from kbretrieval.store.chunk_rows import chunk_counts
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import DocumentRow, acl_of, blank_tombstones, documents_of, find_document
-from kbretrieval.store.fts import fts_text
-from kbretrieval.store.inspection import chunk_texts, file_bytes, rewrite_fts, vacuum
+from kbretrieval.store.inspection import file_bytes, rewrite_fts, vacuum
 
 
 def _status(connection: Connection, document: DocumentRow) -> DocumentStatus:
@@ -73,8 +72,7 @@ def purge(engine: Engine) -> PurgeResult:
     connection = engine.connection
     before = file_bytes(connection)
     with connection.write():
-        rows = ((key, fts_text(terms(text))) for key, text in chunk_texts(connection))
-        written = rewrite_fts(connection, rows)
+        written = rewrite_fts(connection, fts_content(connection))
         blanked = blank_tombstones(connection)
     vacuum(connection)
     engine.resident.forget()

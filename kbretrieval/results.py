@@ -277,3 +277,14 @@ class PurgeResult(Exported):
     titles_blanked: int
     bytes_before: int
     bytes_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResult(Exported):
+    """What `repair_derived()` did: documents whose rows were made anew, faults before, and faults that are left."""
+
+    SCHEMA: ClassVar[str] = "kbretrieval.repair/1"
+
+    documents: int
+    before: tuple[Fault, ...]
+    left: tuple[Fault, ...]

@@ -212,3 +212,8 @@ def blank_tombstones(connection: Connection) -> int:
     (count,) = connection.run("SELECT count(*) FROM documents WHERE live = 0 AND title <> ''")[0]
     connection.run("UPDATE documents SET title = '' WHERE live = 0 AND title <> ''")
     return int(count)
+
+
+def touch_content(connection: Connection, doc_key: int, commit: int) -> None:
+    """Give a document's content a new commit, so that every snapshot reads its derived rows again."""
+    connection.run("UPDATE documents SET content_commit = ? WHERE doc_key = ?", (commit, doc_key))

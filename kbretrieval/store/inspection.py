@@ -50,19 +50,29 @@ def vector_rows(connection: Connection, doc_key: int) -> dict[int, tuple[object,
     return {row[0]: row[1:] for row in rows}
 
 
+_DERIVED = (("postings", "chunk_key"), ("vectors", "chunk_key"), ("vector_codes", "chunk_key"), (FTS_TABLE, "rowid"))
+_NO_CHUNK = "NOT IN (SELECT chunk_key FROM chunks)"
+_NO_DOCUMENT = "doc_key NOT IN (SELECT doc_key FROM documents)"
+
+
 def orphans(connection: Connection) -> list[tuple[str, int]]:
     """Return (table, key) of derived rows without a chunk, and of chunks and ACL entries without a document."""
     found: list[tuple[str, int]] = []
-    derived = (("postings", "chunk_key"), ("vectors", "chunk_key"), ("vector_codes", "chunk_key"), (FTS_TABLE, "rowid"))
-    for table, key in derived:
-        rows = connection.run(f"SELECT {key} FROM {table} WHERE {key} NOT IN (SELECT chunk_key FROM chunks) ORDER BY 1")
+    for table, key in _DERIVED:
+        rows = connection.run(f"SELECT {key} FROM {table} WHERE {key} {_NO_CHUNK} ORDER BY 1")
         found += [(table, row[0]) for row in rows]
     for table, key in (("chunks", "chunk_key"), ("acl", "doc_key")):
-        rows = connection.run(
-            f"SELECT DISTINCT {key} FROM {table} WHERE doc_key NOT IN (SELECT doc_key FROM documents) ORDER BY 1"
-        )
+        rows = connection.run(f"SELECT DISTINCT {key} FROM {table} WHERE {_NO_DOCUMENT} ORDER BY 1")
         found += [(table, row[0]) for row in rows]
     return found
+
+
+def delete_orphans(connection: Connection) -> None:
+    """Remove what `orphans` finds; owners first, so that what hung on them goes, too."""
+    for table in ("chunks", "acl"):
+        connection.run(f"DELETE FROM {table} WHERE {_NO_DOCUMENT}")
+    for table, key in _DERIVED:
+        connection.run(f"DELETE FROM {table} WHERE {key} {_NO_CHUNK}")
 
 
 def rewrite_fts(connection: Connection, rows: Iterable[tuple[int, str]]) -> int:
