@@ -78,6 +78,7 @@ TABLE = [
     ("⼈⼝ ⾦", ["人口", "金"]),
     ("㍿ ﬁne ① ½", ["株式", "式会", "会社", "fine", "1", "1", "2"]),
     ("İstanbul", ["i\u0307stanbul"]),
+    ("\u01f0 J\u030c", ["\u01f0", "\u01f0"]),  # case folding takes it apart, and it is put together again
     ("葛\U000e0100城", ["葛城"]),
     ("don't x.y a+b", ["don", "t", "x", "y", "a", "b"]),
     ("😀 … — 。", []),

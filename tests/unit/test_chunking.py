@@ -12,7 +12,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbretrieval import Context, Index
+from kbretrieval import Context, Index, chunking
 from kbretrieval.chunking import Clusters, chunks, windows
 from kbretrieval.projection import Heading, Projection, project
 from tests.unit.doubles import Table, code_of, rank
@@ -80,6 +80,14 @@ def test_plain_text_is_cut_exactly_by_the_rule(body: str, window: tuple[int, int
 )
 def test_a_window_ends_after_the_last_blank_line_in_its_second_half(body: str, size: int, ends: list[int]) -> None:
     assert [end for _, end in windows(body, size, 0)] == ends
+
+
+@pytest.mark.promise("CHK-6")
+def test_characters_that_are_skipped_over_never_join_each_other() -> None:
+    simple = "".join(chr(point) for point in range(0x110000) if regex.fullmatch(chunking._SIMPLE, chr(point)))
+    assert len(simple) > 21_000
+    assert regex.fullmatch(r"[\p{GCB=Other}\p{GCB=LF}]+", simple)
+    assert not regex.search(r"\p{Extended_Pictographic}", simple)
 
 
 @pytest.mark.promise("CHK-3", "CHK-6")
