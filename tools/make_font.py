@@ -50,7 +50,7 @@ No Reserved Font Name is declared by that copy. The licence of the original, unc
 
 """
 
-# Words of the trade and names in examples that level 1 lacks; the coverage test names further ones as texts bring them.
+# Words of the trade and names in examples that level 1 lacks. Where drawing raises `MissingGlyph`, add it here.
 TRADE_HAN = "阈幂溯冗踪楔谬谓锚瑕疵缀闾孓鑫晗琪璐骐喆玥芮倩婷敏颖萱"
 
 
@@ -61,7 +61,7 @@ def level_one() -> str:
 
 
 def wanted_text() -> str:
-    """Return every character that the subset must have, apart from the Han used in the repository's texts."""
+    """Return every character that the subset must have, apart from the Han of `han_to_draw`."""
     latin = "".join(map(chr, [*range(0x20, 0x7F), *range(0xA0, 0x180)]))
     full_width = "".join(map(chr, range(0xFF01, 0xFF5F))) + "￥\u3000"
     return latin + GREEK + CJK_PUNCTUATION + SYMBOLS + full_width + level_one() + TRADE_HAN
@@ -80,13 +80,26 @@ def strings(value: object) -> Iterator[str]:
             yield from strings(item)
 
 
-def han_in_repository(root: Path = ROOT) -> str:
-    """Return the Han characters of fixtures, notebooks and the book package that level 1 lacks, sorted."""
+def drawing_texts(notebook: Any) -> Iterator[str]:
+    """Yield the source and outputs (alternative text, plotted table) of each cell that shows a picture.
+
+    Prose, and what other cells print, is set by the browser with fonts of its own.
+    """
+    for cell in notebook["cells"]:
+        outputs = cell.get("outputs", [])
+        if any("<img" in "".join(output.get("data", {}).get("text/html", "")) for output in outputs):
+            yield "".join(cell["source"])
+            yield from strings(outputs)
+
+
+def han_to_draw(root: Path = ROOT) -> str:
+    """Return the Han that figures may draw and level 1 lacks, sorted: of fixtures, drawing cells and this package."""
     texts: list[str] = []
-    for path in [*sorted((root / "fixtures").rglob("*.json")), *sorted((root / "notebooks").rglob("*.ipynb"))]:
+    for path in sorted((root / "fixtures").rglob("*.json")):
         texts.extend(strings(json.loads(path.read_text(encoding="utf-8"))))
-    for folder in ("notebooks", "kbretrieval/book"):
-        texts.extend(path.read_text(encoding="utf-8") for path in sorted((root / folder).rglob("*.py")))
+    for path in sorted((root / "notebooks").rglob("*.ipynb")):
+        texts.extend(drawing_texts(json.loads(path.read_text(encoding="utf-8"))))
+    texts.extend(path.read_text(encoding="utf-8") for path in sorted((root / "kbretrieval" / "book").rglob("*.py")))
     found = {char for text in texts for char in text if unicodedata.name(char, "").startswith("CJK UNIFIED")}
     return "".join(sorted(found - set(level_one())))
 
@@ -168,7 +181,7 @@ def rename(font: TTFont) -> None:
 
 def build() -> bytes:
     """Return the bytes of the font; raises ValueError when a character is missing or the file is too large."""
-    text = wanted_text() + han_in_repository()
+    text = wanted_text() + han_to_draw()
     spare = "".join(map(chr, range(0x30A1, 0x30A1 + 11)))  # katakana: in the source font, not in the book
     font = subset_font(text, spare)
     add_glyphs(font, spare)
@@ -207,7 +220,7 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     font_path.write_bytes(data)
     licence_path.write_text(licence, encoding="utf-8", newline="\n")
-    print(f"{FILE}: {len(data)} bytes; Han outside level 1: {han_in_repository() or 'none'}")
+    print(f"{FILE}: {len(data)} bytes; Han outside level 1: {han_to_draw() or 'none'}")
     return 0
 
 

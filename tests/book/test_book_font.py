@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import json
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -46,9 +47,24 @@ def test_it_covers_level_one_punctuation_latin_greek_and_the_symbols(recipe: Mod
 
 
 @pytest.mark.promise("NB-4")
-def test_it_covers_the_han_of_fixtures_notebooks_and_this_package(recipe: ModuleType) -> None:
-    lacking = glyphs.missing_glyphs([recipe.han_in_repository()])
+def test_it_covers_the_han_of_fixtures_drawing_cells_and_this_package(recipe: ModuleType) -> None:
+    lacking = glyphs.missing_glyphs([recipe.han_to_draw()])
     assert lacking == [], "run tools/make_font.py"
+
+
+def _cell(source: str, html: str, alt: str) -> dict[str, Any]:
+    return {"source": [source], "outputs": [{"data": {"text/html": [html], "text/plain": [alt]}}]}
+
+
+def test_a_cell_that_draws_counts_and_prose_does_not(recipe: ModuleType, tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["𠮷野家の弁当"]},
+        _cell("print('弁')", "<p>弁</p>", "弁"),
+        _cell("book.show(title='燚')", '<img alt="龘">', "靐"),
+    ]
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "01.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8", newline="\n")
+    assert recipe.han_to_draw(tmp_path) == "".join(sorted("燚龘靐"))
 
 
 def test_added_glyphs_have_outlines_of_their_own(font: Any) -> None:
