@@ -2,16 +2,17 @@
 
 RRF (Cormack, Clarke and Büttcher 2009): the sum over channels of weight / (k + rank), rank from 1, channels in a fixed
 order. Convex (Bruch, Gai and Ingber 2023): a weighted sum of scores on one scale, with each channel's theoretical
-minimum (0 for BM25, -1 for the cosine) and its best score.
+minimum (0 for BM25, -1 for the cosine) and its best score. A chunk that a channel left out is not worth nothing there:
+it counts with the most that it can have scored, or a cosine just below the floor would lose to any above it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kbretrieval.results import ChannelRank
 
 RRF = "rrf/1"
-CONVEX = "convex-theoretical/1"
+CONVEX = "convex-theoretical/2"
 
 RankedRows = Sequence[tuple[int, float]]
 
@@ -91,21 +92,47 @@ def convex_shares(channels: Sequence[str], lexical_share: float) -> dict[str, fl
     return {"lexical": lexical_share, "vector": 1.0 - lexical_share}
 
 
-def convex(lists: Sequence[tuple[str, RankedRows]], lexical_share: float) -> list[Fused]:
+def left_out_score(rows: RankedRows, floor: float | None, beyond_window: int) -> float:
+    """Return the most that a chunk absent from a list can have scored (RRF-4).
+
+    That is the last kept score where the window cut the list, else the channel's floor, else 0: no term matched.
+
+    Example:
+        >>> left_out_score([(7, 3.0), (8, 2.0)], None, 5), left_out_score([(7, 0.9)], 0.4, 0)
+        (2.0, 0.4)
+    """
+    if beyond_window and rows:
+        return rows[-1][1]
+    return 0.0 if floor is None else floor
+
+
+def convex(
+    lists: Sequence[tuple[str, RankedRows]], lexical_share: float, left_out: Mapping[str, float] | None = None
+) -> list[Fused]:
     """Return the chunks of all lists by the weighted sum of scaled scores, descending, then key.
 
-    With one list its share is 1. A list that lacks a chunk adds nothing.
+    With one list its share is 1. `left_out` holds each channel's `left_out_score` for the chunks that its list lacks; a
+    channel that is not in it adds nothing there.
 
     Example:
         >>> convex([("lexical", [(7, 2.0)]), ("vector", [(8, 1.0)])], 0.25)[0].key
         8
+        >>> convex([("lexical", [(7, 2.0)]), ("vector", [(8, 0.8)])], 0.25, {"lexical": 0.0, "vector": 0.5})[0].key
+        7
     """
     share = convex_shares([name for name, _ in lists], lexical_share)
     best = {name: rows[0][1] for name, rows in lists if rows}
+    absent = {
+        name: share[name] * scaled(score, best[name], name) for name, score in (left_out or {}).items() if name in best
+    }
     made = []
     for key, channels in _placed(lists).items():
+        found = {
+            item.channel: share[item.channel] * scaled(item.score, best[item.channel], item.channel)
+            for item in channels
+        }
         value = 0.0
-        for item in channels:
-            value += share[item.channel] * scaled(item.score, best[item.channel], item.channel)
+        for name in best:
+            value += found[name] if name in found else absent.get(name, 0.0)
         made.append(Fused(key, value, tuple(channels)))
     return _ordered(made)

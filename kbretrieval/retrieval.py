@@ -23,7 +23,7 @@ from kbretrieval.channels.vector import STATISTICS as VECTOR_STATISTICS
 from kbretrieval.encoders.port import encode_dense
 from kbretrieval.engine import Engine
 from kbretrieval.errors import BoundedQueryRequired, IndexCorrupt
-from kbretrieval.fusion import CONVEX, RRF, Fused, convex, convex_shares, rrf
+from kbretrieval.fusion import CONVEX, RRF, Fused, convex, convex_shares, left_out_score, rrf
 from kbretrieval.identity import Context
 from kbretrieval.options import SearchOptions
 from kbretrieval.rerank import RERANKERS, rerank, title_overlap
@@ -133,9 +133,11 @@ class Search:
         return rank_dense(selection, scores, self._terms, eligible.count, encoder.floor, window)
 
     def _fused(self, lexical: Ranked, vector: Ranked) -> list[Fused]:
-        lists = [(ranked.trace.channel, ranked.rows) for ranked in (lexical, vector) if ranked.trace.state == "run"]
+        ran = [ranked for ranked in (lexical, vector) if ranked.trace.state == "run"]
+        lists = [(ranked.trace.channel, ranked.rows) for ranked in ran]
         if self._options.fusion == "convex":
-            return convex(lists, self._options.lexical_share)
+            left_out = {r.trace.channel: left_out_score(r.rows, r.trace.floor, r.trace.beyond_window) for r in ran}
+            return convex(lists, self._options.lexical_share, left_out)
         return rrf(lists, self._options.rrf_k)
 
     def _result(self, fused: Sequence[Fused], lexical: Ranked, vector: Ranked) -> SearchResult:
