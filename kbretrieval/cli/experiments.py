@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kbretrieval.cli.output import as_json, write_report
+from kbretrieval.cli.quality import SetRequest, Shown, Style, Vectors, evaluate_testset
 from kbretrieval.errors import InvalidParameter
 from kbretrieval.evaluation.claims import Evaluation, demo_claim, evaluation_claim, versions
 from kbretrieval.evaluation.corpus import BOOK_CONTEXT, BOOK_WINDOW, load_corpus, write_manifest
@@ -20,6 +21,9 @@ from kbretrieval.options import BOOK, SearchOptions
 
 Output = Annotated[Path | None, typer.Option(help="Write the report to this file instead of stdout.")]
 Fixtures = Annotated[Path | None, typer.Option(help="A folder with corpus.json, queries.json and manifest.json.")]
+TestSet = Annotated[
+    Path | None, typer.Option(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv, instead of the book's.")
+]
 EvidenceFolder = Annotated[Path | None, typer.Option(help="Also write the claim as evidence into this folder.")]
 
 
@@ -49,11 +53,20 @@ def evaluation(
     rerank: Annotated[Switch, typer.Option(help="The title rule, on as in the book.")] = Switch.ON,
     fixtures: Fixtures = None,
     evidence: EvidenceFolder = None,
+    testset: TestSet = None,
+    vectors: Vectors = None,
+    style: Shown = Style.JSON,
 ) -> None:
     """Evaluate the three modes on the book's queries; an access violation aborts and writes no report.
 
+    With --testset it measures every fusion on that set instead, the title rule on and off.
     Example: kbretrieval evaluate --encoder terms --output build/term-evaluation.json
     """
+    if testset is not None:
+        if fixtures is not None:
+            raise InvalidParameter("one of --testset and --fixtures is allowed, 2 given")
+        evaluate_testset(SetRequest(testset, encoder, vectors, style, output, evidence))
+        return
     corpus = load_corpus(fixtures)
     chosen = encoder_named(encoder)
     options = BOOK if rerank is Switch.ON else SearchOptions(lexical=BOOK.lexical, rrf_k=BOOK.rrf_k)

@@ -132,7 +132,7 @@ def _questions(raw: bytes, judged: dict[str, dict[str, int]]) -> tuple[JudgedQue
         try:
             text = checked_query(record["text"])
         except BoundedQueryRequired as error:
-            raise InvalidFixture(f"{place}: {error.args[0]}") from None
+            raise InvalidFixture(f"{place}: {error.facts}") from None
         made.append(JudgedQuestion(record["_id"], text, judged.get(record["_id"], {})))
     return tuple(made)
 
@@ -145,7 +145,9 @@ def _judgements(raw: bytes) -> Iterator[tuple[str, str, str, int]]:
     for number, line in enumerate(rest, 2):
         fields = line.split("\t")
         if len(fields) != len(QRELS_HEADER) or not _GRADE.fullmatch(fields[2]):
-            raise InvalidFixture(f"{QRELS}, line {number}: query, document and a whole number are required, tabs between")
+            raise InvalidFixture(
+                f"{QRELS}, line {number}: query, document and a whole number are required, tabs between"
+            )
         yield f"{QRELS}, line {number}", fields[0], fields[1], int(fields[2])
 
 

@@ -149,7 +149,9 @@ class VectorCache:
         if held["format"].shape != (2,) or held["format"][0] != FORMAT:
             raise InvalidParameter(f"vectors: {FORMAT} is required, another format is there")
         if held["format"][1] != self.identifier:
-            digests = [hashlib.sha256(str(name).encode()).hexdigest()[:12] for name in (self.identifier, held["format"][1])]
+            digests = [
+                hashlib.sha256(str(name).encode()).hexdigest()[:12] for name in (self.identifier, held["format"][1])
+            ]
             raise InvalidParameter(f"vectors: encoder {digests[0]} given, encoder {digests[1]} stored")
         count = len(held["keys"])
         shapes = (held["keys"].shape, held["cut"].shape, held["vectors"].shape)
