@@ -70,20 +70,24 @@ def _described_figures(notebook: Any) -> Iterator[Fault]:
         outputs = cell.get("outputs", [])
         tables = [o for o in outputs if "|---|" in o.get("data", {}).get("text/markdown", "")]
         for output in outputs:
-            data = output.get("data", {})
-            if any(kind in data for kind in _PICTURE_TYPES):
-                yield Fault("bare_picture", number, "a picture not shown through book.show")
-            shown = pictures(output)
-            if data.get("text/html", "").count("<img") != len(shown):
-                yield Fault("alt_missing", number, "an <img> that book.show did not write")
-            for picture in shown:
-                lacking = alt_faults(picture.alt)
-                if lacking:
-                    yield Fault("poor_alt_text", number, f"lacks {', '.join(lacking)}")
-                if data.get("text/plain") != picture.alt:
-                    yield Fault("alt_not_plain", number, "text/plain is not the alternative text")
-            if shown and not tables:
+            yield from _faults_of_output(output, number)
+            if pictures(output) and not tables:
                 yield Fault("table_missing", number, "a figure without the plotted table")
+
+
+def _faults_of_output(output: Any, number: int) -> Iterator[Fault]:
+    data = output.get("data", {})
+    if any(kind in data for kind in _PICTURE_TYPES):
+        yield Fault("bare_picture", number, "a picture not shown through book.show")
+    shown = pictures(output)
+    if data.get("text/html", "").count("<img") != len(shown):
+        yield Fault("alt_missing", number, "an <img> that book.show did not write")
+    for picture in shown:
+        lacking = alt_faults(picture.alt)
+        if lacking:
+            yield Fault("poor_alt_text", number, f"lacks {', '.join(lacking)}")
+        if data.get("text/plain") != picture.alt:
+            yield Fault("alt_not_plain", number, "text/plain is not the alternative text")
 
 
 def _only_tags(notebook: Any) -> Iterator[Fault]:

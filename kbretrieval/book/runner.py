@@ -118,9 +118,7 @@ def write_committed(runs: Sequence[NotebookRun]) -> list[Path]:
 def _run_one(
     path: Path, notebook: Any, output_dir: Path, room: KernelRoom, wall_limit: float, progress: Progress | None
 ) -> NotebookRun:
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
+    _forget_outputs(notebook)
     current: list[int] = [0]
 
     def at_cell(cell: Any, cell_index: int) -> None:
@@ -156,6 +154,12 @@ def _run_one(
     output = output_dir / path.name
     output.write_bytes(to_text(made).encode("utf-8"))
     return NotebookRun(path, output, seconds, failure, tuple(faults), made)
+
+
+def _forget_outputs(notebook: Any) -> None:
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
 
 
 def _failure(code: str, path: Path, notebook: Any, cell: int, exception: str) -> Failure:

@@ -1,10 +1,11 @@
 """Contribution bars: what each channel adds to one fused score (chapter 7)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kbretrieval.book.plots.canvas import finish, new_figure, require, spread
+from kbretrieval.book.plots.canvas import finish, inscribe, new_figure, require, spread
 from kbretrieval.book.style import HATCHES, PALETTE, styled
 
 
@@ -33,29 +34,31 @@ def contribution_bars(
     totals = [sum(row.values()) for row in parts.values()]
     with styled():
         figure, axes = new_figure(7.6, 1.7 + 0.42 * len(parts), "堆叠条形图")
-        left = [0.0] * len(parts)
-        for position, channel in enumerate(channels):
-            widths = [row.get(channel, 0.0) for row in parts.values()]
-            axes.barh(
-                range(len(parts)),
-                widths,
-                left=left,
-                height=0.62,
-                label=channel,
-                color=spread(PALETTE[1:], position),
-                hatch=spread(HATCHES, position),
-                edgecolor="white",
-                linewidth=0.8,
-            )
-            left = [start + width for start, width in zip(left, widths, strict=True)]
+        _draw_stacks(axes, list(parts.values()), channels)
         for row, total in enumerate(totals):
             axes.annotate(f"{total:.{digits}f}", (total, row), xytext=(6, 0), textcoords="offset points", va="center")
         axes.set_yticks(range(len(parts)), list(parts))
         axes.set_ylim(len(parts) - 0.5, -0.5)
         axes.set_xlim(0, max(totals) * 1.15 or 1)
         axes.grid(axis="x")
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        axes.set_title(title)
+        inscribe(axes, title, x_label, y_label)
         figure.legend(loc="outside lower center", ncols=len(channels))
         return finish(figure, [*parts, *channels])
+
+
+def _draw_stacks(axes: Axes, rows: Sequence[Mapping[str, float]], channels: Sequence[str]) -> None:
+    left = [0.0] * len(rows)
+    for position, channel in enumerate(channels):
+        widths = [row.get(channel, 0.0) for row in rows]
+        axes.barh(
+            range(len(rows)),
+            widths,
+            left=left,
+            height=0.62,
+            label=channel,
+            color=spread(PALETTE[1:], position),
+            hatch=spread(HATCHES, position),
+            edgecolor="white",
+            linewidth=0.8,
+        )
+        left = [start + width for start, width in zip(left, widths, strict=True)]

@@ -42,6 +42,13 @@ def require(holds: bool, facts: str) -> None:
         raise PlotDataMismatch(facts)
 
 
+def inscribe(axes: Axes, title: str, x_label: str, y_label: str) -> None:
+    """Write the title above the axes and a name along each of them."""
+    axes.set_title(title)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+
+
 def bare(axes: Axes) -> None:
     """Take away spines and tick marks where position, not a scale, carries the meaning."""
     axes.tick_params(length=0)

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kbretrieval.book.plots.canvas import finish, new_figure, require, spread
+from kbretrieval.book.plots.canvas import finish, inscribe, new_figure, require, spread
 from kbretrieval.book.style import INK, LINES, MARKERS, PALETTE, styled
 
 
@@ -34,26 +35,28 @@ def floor_curve(
         require(len(values) == len(floors), f"{name}: {len(floors)} floors given, {len(values)} values")
     with styled():
         figure, axes = new_figure(7.6, 4.0, "折线图")
-        step = max(1, len(floors) // 12)
-        for position, (name, values) in enumerate(series.items()):
-            axes.plot(
-                floors,
-                values,
-                label=name,
-                color=spread(PALETTE, position),
-                linestyle=spread(LINES, position),
-                marker=spread(MARKERS, position),
-                markevery=(position % step, step),
-                markeredgecolor="white",
-                markeredgewidth=0.7,
-            )
+        _draw_curves(axes, floors, series)
         if chosen is not None:
             axes.axvline(chosen, color=INK, linewidth=1.0, linestyle=(0, (2, 2)), label=f"{chosen_label} {chosen:g}")
         axes.grid(True)
         axes.margins(x=0.03, y=0.08)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        axes.set_title(title)
+        inscribe(axes, title, x_label, y_label)
         entries = len(series) + (chosen is not None)
         figure.legend(loc="outside lower center", ncols=min(entries, 4))
         return finish(figure, list(series))
+
+
+def _draw_curves(axes: Axes, floors: Sequence[float], series: Mapping[str, Sequence[float]]) -> None:
+    step = max(1, len(floors) // 12)
+    for position, (name, values) in enumerate(series.items()):
+        axes.plot(
+            floors,
+            values,
+            label=name,
+            color=spread(PALETTE, position),
+            linestyle=spread(LINES, position),
+            marker=spread(MARKERS, position),
+            markevery=(position % step, step),
+            markeredgecolor="white",
+            markeredgewidth=0.7,
+        )

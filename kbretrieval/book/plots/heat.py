@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kbretrieval.book.plots.canvas import bare, finish, new_figure, require
+from kbretrieval.book.plots.canvas import bare, finish, inscribe, new_figure, require
 from kbretrieval.book.style import HEAT_MAP, INK, styled
 
 
@@ -31,31 +32,40 @@ def heat_map(
         >>> figure.get_label()
         '热图'
     """
-    require(bool(rows) and bool(columns), f"rows and columns needed, {len(rows)} and {len(columns)} given")
-    require(len(values) == len(rows), f"{len(rows)} rows named, {len(values)} given")
-    for name, row in zip(rows, values, strict=True):
-        require(len(row) == len(columns), f"{name}: {len(columns)} columns named, {len(row)} values given")
+    _require_shape(values, rows, columns)
     least = min(min(row) for row in values) if low is None else low
     greatest = max(max(row) for row in values) if high is None else high
-    middle = (least + greatest) / 2
     slanted = max(map(len, columns)) > 5
     with styled():
         height = 1.9 + 0.44 * len(rows) + (0.06 * max(map(len, columns)) if slanted else 0)
         figure, axes = new_figure(3.0 + 0.68 * len(columns), height, "热图")
         image = axes.imshow(values, cmap=HEAT_MAP, vmin=least, vmax=greatest, aspect="auto")
-        for y, row in enumerate(values):
-            for x, value in enumerate(row):
-                colour = INK if value > middle else "white"
-                axes.text(x, y, f"{value:.{digits}f}", ha="center", va="center", color=colour, fontsize=9)
+        _write_values(axes, values, (least + greatest) / 2, digits)
         axes.set_xticks(range(len(columns)), list(columns))
         if slanted:
-            axes.tick_params(axis="x", rotation=35)
-            for label in axes.get_xticklabels():
-                label.set(ha="right", rotation_mode="anchor")
+            _slant_names(axes)
         axes.set_yticks(range(len(rows)), list(rows))
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        axes.set_title(title)
+        inscribe(axes, title, x_label, y_label)
         bare(axes)
         figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02)
         return finish(figure, [*rows, *columns])
+
+
+def _require_shape(values: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str]) -> None:
+    require(bool(rows) and bool(columns), f"rows and columns needed, {len(rows)} and {len(columns)} given")
+    require(len(values) == len(rows), f"{len(rows)} rows named, {len(values)} given")
+    for name, row in zip(rows, values, strict=True):
+        require(len(row) == len(columns), f"{name}: {len(columns)} columns named, {len(row)} values given")
+
+
+def _write_values(axes: Axes, values: Sequence[Sequence[float]], middle: float, digits: int) -> None:
+    for y, row in enumerate(values):
+        for x, value in enumerate(row):
+            colour = INK if value > middle else "white"
+            axes.text(x, y, f"{value:.{digits}f}", ha="center", va="center", color=colour, fontsize=9)
+
+
+def _slant_names(axes: Axes) -> None:
+    axes.tick_params(axis="x", rotation=35)
+    for label in axes.get_xticklabels():
+        label.set(ha="right", rotation_mode="anchor")

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from kbretrieval.book.glyphs import ReaderText
-from kbretrieval.book.plots.canvas import bare, finish, new_figure, require, spread
+from kbretrieval.book.plots.canvas import bare, finish, inscribe, new_figure, require, spread
 from kbretrieval.book.style import HATCHES, MUTED, PALETTE, styled
 
 NEW_LINE_MARK = "¶"
@@ -43,22 +43,14 @@ def window_strip(
     cells = min(per_row, len(text))
     with styled():
         figure, axes = new_figure(1.5 + 0.21 * cells, 1.25 + 0.24 * pitch * rows, "窗口带图")
-        for offset, char in enumerate(text):
-            x, y = offset % per_row, offset // per_row * pitch
-            shown = NEW_LINE_MARK if char == "\n" else char
-            axes.text(x + 0.5, y + 0.5, shown, ha="center", va="center", fontsize=10)
-        for number, (start, end) in enumerate(windows):
-            for row in range(start // per_row, (end - 1) // per_row + 1):
-                left = max(start - row * per_row, 0)
-                right = min(end - row * per_row, per_row)
-                _draw_bar(axes, number, (left, right), row * pitch + 1.1 + LANE * lanes[number])
+        _write_text(axes, text, per_row, pitch)
+        for number, window in enumerate(windows):
+            _draw_window(axes, number, window, per_row, pitch, 1.1 + LANE * lanes[number])
         axes.set_xlim(-0.2, cells + 0.2)
         axes.set_ylim(rows * pitch, -0.2)
         axes.set_xticks([*range(0, cells, 10), cells])
         axes.set_yticks([row * pitch + 0.5 for row in range(rows)], [str(row * per_row) for row in range(rows)])
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        axes.set_title(title)
+        inscribe(axes, title, x_label, y_label)
         bare(axes)
         axes.tick_params(axis="x", length=3, color=MUTED)
         return finish(figure, [text] if isinstance(text, ReaderText) else [])
@@ -78,6 +70,20 @@ def _lanes(windows: Sequence[tuple[int, int]]) -> list[int]:
             free[lane] = end
         chosen.append(lane)
     return chosen
+
+
+def _write_text(axes: Axes, text: str, per_row: int, pitch: float) -> None:
+    for offset, char in enumerate(text):
+        x, y = offset % per_row, offset // per_row * pitch
+        shown = NEW_LINE_MARK if char == "\n" else char
+        axes.text(x + 0.5, y + 0.5, shown, ha="center", va="center", fontsize=10)
+
+
+def _draw_window(axes: Axes, number: int, window: tuple[int, int], per_row: int, pitch: float, below: float) -> None:
+    start, end = window
+    for row in range(start // per_row, (end - 1) // per_row + 1):
+        span = max(start - row * per_row, 0), min(end - row * per_row, per_row)
+        _draw_bar(axes, number, span, row * pitch + below)
 
 
 def _draw_bar(axes: Axes, number: int, span: tuple[int, int], top: float) -> None:

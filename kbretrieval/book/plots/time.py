@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from kbretrieval.book.plots.canvas import bare, finish, new_figure, require, spread
+from kbretrieval.book.plots.canvas import bare, finish, inscribe, new_figure, require, spread
 from kbretrieval.book.style import HATCHES, INK, PALETTE, styled
 
 # Light enough to write on; the hatching tells them apart where lightness does not.
@@ -44,19 +44,21 @@ def timeline(
         figure, axes = new_figure(max(6.0, 2.0 + 1.25 * len(steps)), 1.9 + 0.6 * len(lanes), "时间线图")
         for row, states in enumerate(lanes.values()):
             _draw_lane(axes, row, states, looks)
-        for position, name in marked.items():
-            line = [position - 0.5, position - 0.5]
-            axes.plot(line, [-0.52, len(lanes) - 0.5], color=PALETTE[2], linewidth=2.0, linestyle=(0, (4, 2)))
-            axes.text(position - 0.5, -0.62, name, ha="center", va="bottom", color=INK, fontsize=9.5)
+        _draw_marks(axes, marked, len(lanes))
         axes.set_xlim(-0.55, len(steps) - 0.45)
         axes.set_ylim(len(lanes) - 0.5, -1.05 if marked else -0.5)
         axes.set_xticks(range(len(steps)), list(steps))
         axes.set_yticks(range(len(lanes)), list(lanes))
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        axes.set_title(title)
+        inscribe(axes, title, x_label, y_label)
         bare(axes)
         return finish(figure, [*steps, *lanes, *looks, *marked.values()])
+
+
+def _draw_marks(axes: Axes, marked: Mapping[int, str], lanes: int) -> None:
+    for position, name in marked.items():
+        line = [position - 0.5, position - 0.5]
+        axes.plot(line, [-0.52, lanes - 0.5], color=PALETTE[2], linewidth=2.0, linestyle=(0, (4, 2)))
+        axes.text(position - 0.5, -0.62, name, ha="center", va="bottom", color=INK, fontsize=9.5)
 
 
 def _draw_lane(axes: Axes, row: int, states: Sequence[str], looks: list[str]) -> None:
