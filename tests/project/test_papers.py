@@ -11,7 +11,8 @@ import kbretrieval
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = {".py", ".md", ".toml", ".yml", ".txt", ".json", ".ipynb", ".html", ".css", ".cfg", ""}
 REQUIRED = """
-    README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE pyproject.toml constraints.txt environment.yml Makefile
+    README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE pyproject.toml constraints.txt
+    environment.yml Makefile
     .gitattributes .gitignore .ci/run .github/workflows/test.yml docs/promises.toml docs/promises.md
     fixtures/corpus.json fixtures/queries.json fixtures/manifest.json fixtures/offline/semantic-search-fixture.json
     kbretrieval/py.typed kbretrieval/book/font/OFL.txt
