@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kbretrieval.bench.texts import fixture_bodies
 from kbretrieval.encoders.port import Encoding
+from kbretrieval.encoders.quantizer import CODE_LIMIT, Quantizer
 
 DIMENSION = 512
 CLUSTERS = 512
@@ -23,6 +24,7 @@ FLOOR = 0.40
 OUTLIERS = (17, 130, 301, 444)
 _PASSAGE = 12
 _MEAN, _CENTRE, _NOISE = 0.60, 0.45, 0.66
+_REACH = 6.0
 
 Floats = NDArray[np.float64]
 
@@ -69,6 +71,15 @@ class DenseDouble:
         self._mean = mean_direction() * _MEAN
         self._centres = cluster_centres() * _CENTRE
 
+    @property
+    def quantizer(self) -> Quantizer | None:
+        """The encoder-wide constants of int8 rows: mean and six standard deviations, known from how vectors are made.
+
+        The sum of the three parts has norm 1 but for about a hundredth, so its moments serve as they are.
+        """
+        spread = np.sqrt(self._centres.var(axis=0) + _NOISE**2 / DIMENSION)
+        return Quantizer("bench-double/1", self._mean + self._centres.mean(axis=0), spread * _REACH / CODE_LIMIT)
+
     def encode(self, texts: Sequence[str], *, query: bool) -> Encoding:
         """Return float32 vectors of norm 1."""
         return Encoding([self._vector(text) for text in texts])
@@ -112,6 +123,7 @@ class Gaussian(DenseDouble):
 
     identifier = "bench-gaussian:512/1"
     floor = -1.0
+    quantizer = None
 
     def _vector(self, text: str) -> NDArray[np.float32]:
         return _unit(_generator(text).standard_normal(DIMENSION)).astype(np.float32)

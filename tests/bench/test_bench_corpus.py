@@ -93,3 +93,12 @@ def test_the_readers_see_their_shares(tmp_path: Path) -> None:
 def test_another_size_than_announced_is_refused() -> None:
     with pytest.raises(ClaimFailed, match="100 chunks are announced, 99 were made"):
         expect_size(99, 100)
+
+
+def test_the_doubles_constants_fit_its_vectors() -> None:
+    double = DenseDouble()
+    constants = double.quantizer
+    assert constants is not None
+    made = np.stack(double.encode([f"第{number}条" for number in range(600)], query=False).vectors)
+    far = np.abs(made - constants.mean) / (constants.scale * 127 / 6)
+    assert 0.7 < float(np.sqrt(np.mean(far**2))) < 1.2, "one standard deviation is a sixth of the codes' reach"
