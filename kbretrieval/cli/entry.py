@@ -1,30 +1,63 @@
 """One entry point: UTF-8 output, one line for every refusal, exit statuses from the one table."""
 
 import io
+import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
-from kbretrieval.cli import benchmarks, doctor, experiments, models, notebooks, verification
-from kbretrieval.errors import KBError
-from kbretrieval.errors.base import INPUT
+from kbretrieval._version import __version__
+from kbretrieval.cli import (
+    benchmarks,
+    doctor,
+    documents,
+    experiments,
+    models,
+    notebooks,
+    quality,
+    searching,
+    upkeep,
+    verification,
+)
+from kbretrieval.cli.usage import refusal_of
+from kbretrieval.errors import KBError, StorageIOError
+from kbretrieval.errors.base import STATE
+from kbretrieval.evidence.errors import EvidenceError
 
 INTERRUPTED = 130
+PROGRAM = "kbretrieval"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"{PROGRAM} {__version__}")
+        raise typer.Exit(0)
+
+
+def _overview(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """A permission-aware retrieval index whose quotations can be checked."""
 
 
 def application() -> typer.Typer:
     """Return the application with every command."""
     app = typer.Typer(
-        name="kbretrieval",
-        help="A permission-aware retrieval index whose quotations can be checked.",
-        no_args_is_help=True,
+        name=PROGRAM,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    for room in (doctor, experiments, models, verification, notebooks, benchmarks):
+    app.callback()(_overview)
+    for room in (
+        *(documents, searching, upkeep),
+        *(doctor, experiments, quality, models, verification, notebooks, benchmarks),
+    ):
         room.add_to(app)
     return app
 
@@ -36,26 +69,46 @@ def _use_utf8() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
+def _refuse(error: KBError | EvidenceError, status: int) -> int:
+    print(error, file=sys.stderr)
+    return status
+
+
+def _reader_is_gone() -> int:
+    # What is still buffered would raise once more when the interpreter ends.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status.
+
+    Every refusal is one line on stderr, `code: facts`, without a traceback; an interrupt is 130; a reader that closes
+    the pipe early has had enough, 0.
 
     Example:
         >>> main(["demo", "--fixtures", "no-such-folder"])
         2
     """
     _use_utf8()
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
-        result = application()(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+        result = application()(args=given, prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
     except KBError as error:
-        print(error, file=sys.stderr)
-        return error.exit_status
-    except typer.Abort:
-        return INTERRUPTED
-    except typer.Exit as done:
-        return int(done.exit_code)
-    except BrokenPipeError:
-        return 0
+        return _refuse(error, error.exit_status)
+    except EvidenceError as error:
+        return _refuse(error, STATE)
     except TyperException as error:
-        print(f"usage: {getattr(error, 'format_message', lambda: 'see --help')()}", file=sys.stderr)
-        return INPUT
+        refusal = refusal_of(error)
+        return _refuse(refusal, refusal.exit_status)
+    except (typer.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_is_gone()
+    except OSError as error:
+        system = StorageIOError(f"the system refused a read or a write (errno {error.errno})")
+        return _refuse(system, system.exit_status)
     return result if isinstance(result, int) else 0

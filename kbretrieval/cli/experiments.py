@@ -34,11 +34,18 @@ class Switch(StrEnum):
     OFF = "off"
 
 
+def _book_alone(fixtures: Path | None, evidence: Path | None) -> None:
+    # Before any work: a claim names the book's fixtures as its subjects, and would speak of files it never read.
+    if fixtures is not None and evidence is not None:
+        raise InvalidParameter("one of --fixtures and --evidence is allowed, 2 given; evidence is of the book's")
+
+
 def demo(output: Output = None, fixtures: Fixtures = None, evidence: EvidenceFolder = None) -> None:
     """Run the book's core experiment on a new index.
 
     Example: kbretrieval demo --output build/demo.json
     """
+    _book_alone(fixtures, evidence)
     corpus = load_corpus(fixtures)
     with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "demo.sqlite", None, *BOOK_WINDOW) as index:
         report = run_demo(index, corpus)
@@ -67,6 +74,7 @@ def evaluation(
             raise InvalidParameter("one of --testset and --fixtures is allowed, 2 given")
         evaluate_testset(SetRequest(testset, encoder, vectors, style, output, evidence))
         return
+    _book_alone(fixtures, evidence)
     corpus = load_corpus(fixtures)
     chosen = encoder_named(encoder)
     options = BOOK if rerank is Switch.ON else SearchOptions(lexical=BOOK.lexical, rrf_k=BOOK.rrf_k)

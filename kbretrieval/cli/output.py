@@ -15,10 +15,16 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
+def say(text: str) -> None:
+    """Write to stdout at once, so that a reader who went away or a full disk is seen before the command ends."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
 def write_report(text: str, output: Path | None) -> None:
     """Write text to `output`, replacing it at once, or to stdout where it is None."""
     if output is None:
-        sys.stdout.write(text)
+        say(text)
         return
     try:
         output.parent.mkdir(parents=True, exist_ok=True)

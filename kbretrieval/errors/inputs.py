@@ -147,6 +147,12 @@ class InvalidParameter(BadValue):
     code = "invalid_parameter"
 
 
+class InvalidCommandLine(BadValue):
+    """A command line has an unknown command or option, or lacks one that is required."""
+
+    code = "invalid_command_line"
+
+
 class FixtureHashMismatch(BadValue):
     """A fixture's bytes are not those of its manifest."""
 

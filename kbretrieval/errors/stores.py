@@ -45,6 +45,12 @@ class NotAnIndex(StoreError):
     code = "not_an_index"
 
 
+class IndexMissing(StoreError):
+    """A command that makes no index found none."""
+
+    code = "index_missing"
+
+
 class IndexCorrupt(StoreError):
     """The file is ours, and damaged (CON-2)."""
 
