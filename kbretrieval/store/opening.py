@@ -19,8 +19,10 @@ def checked_path(value: object) -> Path:
     if not isinstance(name, str) or not name or "\x00" in name:
         raise InvalidPath("a non-empty name without NUL is required, another given")
     try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
+        # By way of the system's own encoding: where that is ASCII, arguments arrive escaped, and plain Chinese names
+        # cannot be opened at all.
+        os.fsencode(name).decode("utf-8")
+    except UnicodeError:
         raise InvalidPath("a name that is valid UTF-8 is required, another given") from None
     return Path(name).absolute()
 
