@@ -66,6 +66,19 @@ def test_ties_are_read_in_our_order(tmp_path: Path) -> None:
         assert _agree(tmp_path, {"q": ranking}, qrels)["q"][1] == pytest.approx(expected)
 
 
+@pytest.mark.promise("QUA-6", "EVD-8")
+def test_the_oracle_breaks_equal_scores_by_name_and_not_by_rank() -> None:
+    """Why raw scores are never exported: trec_eval puts the greater name first, whatever the rank column says.
+
+    Its nDCG sees `a` in second place where scores tie, and in first place where they come from ranks.
+    """
+    qrels = list(ir_measures.read_trec_qrels("q 0 a 1\n"))
+    tied = "q Q0 a 1 0.5 x\nq Q0 b 2 0.5 x\n"
+    for run, rank in ((tied, 2), (run_text({"q": ["a", "b"]}), 1)):
+        found = ir_measures.calc_aggregate([nDCG @ 10], qrels, ir_measures.read_trec_run(run))[nDCG @ 10]
+        assert found == pytest.approx(ndcg_at(["b", "a"][-rank:], {"a": 1}, 10))
+
+
 @pytest.mark.promise("QUA-6")
 def test_a_query_without_results_counts_as_zero(tmp_path: Path) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
