@@ -7,9 +7,11 @@ Scripts that write without spaces between words, other than those named (Thai, K
 """
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import add
 
 import numpy as np
 import regex
@@ -43,6 +45,14 @@ def folded(text: str) -> str:
     return _INVISIBLE.sub("", unicodedata.normalize("NFKC", compatible.casefold()))
 
 
+# Most Chinese text is nothing but these. Folding them changes case and the width of punctuation, and no term.
+_EVERYDAY = re.compile(
+    "[\n\x20-\x7e\u4e00-\u9fff\u3001\u3002\u300a-\u3011\u2014\u2018\u2019\u201c\u201d\u2026"
+    "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]*"
+)
+_EVERYDAY_TOKEN = re.compile("[a-z0-9_]+|[\u4e00-\u9fff]+")
+
+
 def terms(text: str) -> list[str]:
     """Return the terms of a text in order, repeated ones repeated.
 
@@ -50,8 +60,26 @@ def terms(text: str) -> list[str]:
         >>> terms("住宿发票 E042，500元")
         ['住宿', '宿发', '发票', 'e042', '500', '元']
     """
+    if not _EVERYDAY.fullmatch(text):
+        return any_terms(text)
     found: list[str] = []
-    for match in _TOKEN.finditer(text if text.isascii() and text.islower() else folded(text)):
+    for run in _EVERYDAY_TOKEN.findall(text.lower()):
+        if len(run) == 1 or run[0] < "\x80":
+            found.append(run)
+        else:
+            found.extend(map(add, run, run[1:]))
+    return found
+
+
+def any_terms(text: str) -> list[str]:
+    """Return the terms of a text of any script; `terms` gives the same, faster where a text is everyday Chinese.
+
+    Example:
+        >>> any_terms("サーバー")
+        ['サー', 'ーバ', 'バー']
+    """
+    found: list[str] = []
+    for match in _TOKEN.finditer(folded(text)):
         word = match["word"]
         if word is not None:
             found.append(word)

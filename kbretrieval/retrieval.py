@@ -126,11 +126,27 @@ class Search:
             return rank_sparse(snapshot, eligible, self._terms, encoder.floor, window)
         coded = self._engine.quantizer.query(self._query_vector)
         selection = select_dense(snapshot, eligible, coded, encoder.floor, window)
-        with moment():
-            self._check_commit(snapshot)
-            vectors = vectors_by_key(self._engine.connection, selection.wanted().tolist(), encoder.dimension)
-        scores = exact_scores(vectors, self._query_vector)
+        scores = exact_scores(self._read_vectors(snapshot, selection.wanted().tolist(), moment), self._query_vector)
         return rank_dense(selection, scores, self._terms, eligible.count, encoder.floor, window)
+
+    def _read_vectors(
+        self, snapshot: Snapshot, keys: list[int], moment: Callable[[], AbstractContextManager[None]]
+    ) -> NDArray[np.float32]:
+        """Return the float32 vectors of some chunks, from the shelf, or what it lacks from the store."""
+        shelf, dimension = self._engine.resident.shelf, self._engine.encoder.dimension
+        if not keys:
+            return np.zeros((0, dimension), np.float32)
+        missing = shelf.missing(keys)
+        if missing:
+            with moment():
+                self._check_commit(snapshot)
+                shelf.put(missing, vectors_by_key(self._engine.connection, missing, dimension))
+        vectors = shelf.get(keys)
+        if vectors is None:  # more are wanted than the shelf holds, or another thread's search pushed some out
+            with moment():
+                self._check_commit(snapshot)
+                vectors = vectors_by_key(self._engine.connection, keys, dimension)
+        return vectors
 
     def _fused(self, lexical: Ranked, vector: Ranked) -> list[Fused]:
         ran = [ranked for ranked in (lexical, vector) if ranked.trace.state == "run"]

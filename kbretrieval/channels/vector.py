@@ -22,7 +22,8 @@ STATISTICS = "none"
 SPARSE = "term-cosine/1"
 DENSE = "exact-cosine/1"
 BLOCK_ROWS = 16_384
-MAX_UNSURE = 4_096
+MAX_UNSURE = 512
+MAX_RUNS = 16
 
 
 def rank_sparse(snapshot: Snapshot, eligible: Eligible, terms: QueryTerms, floor: float, window: int) -> Ranked:
@@ -112,19 +113,25 @@ def _bounds(snapshot: Snapshot, eligible: Eligible, query: CodedQuery) -> tuple[
 
 
 def _blocks(snapshot: Snapshot, eligible: Eligible) -> Iterator[tuple[Ints, CodedRows]]:
-    """Yield the eligible rows with a vector in blocks that fit a cache, as views where nothing is hidden."""
+    """Yield eligible rows with a vector in blocks that fit a cache: views of runs, copies of scattered rows."""
     base = 0
     for segment in snapshot.segments:
         begin, end = np.searchsorted(eligible.rows, (base, base + len(segment)))
         here = eligible.rows[begin:end] - base
         held = here[segment.has_vector[here]]
         for at in range(0, len(held), BLOCK_ROWS):
-            part = held[at : at + BLOCK_ROWS]
-            whole = part[-1] - part[0] + 1 == len(part)
-            place = slice(int(part[0]), int(part[-1]) + 1) if whole else part
-            rows = segment.vectors
-            yield part + base, CodedRows(rows.codes[place], rows.residuals[place], rows.norms[place])
+            for part in _runs(held[at : at + BLOCK_ROWS]):
+                whole = part[-1] - part[0] + 1 == len(part)
+                place = slice(int(part[0]), int(part[-1]) + 1) if whole else part
+                rows = segment.vectors
+                yield part + base, CodedRows(rows.codes[place], rows.residuals[place], rows.norms[place])
         base += len(segment)
+
+
+def _runs(rows: Ints) -> list[Ints]:
+    """Return ascending rows cut at their gaps where these are few, so that a hidden or dead row costs no copy."""
+    gaps = np.flatnonzero(np.diff(rows) > 1) + 1
+    return np.split(rows, gaps) if len(gaps) <= MAX_RUNS else [rows]
 
 
 def exact_scores(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> Scores:

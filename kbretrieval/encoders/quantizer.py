@@ -100,8 +100,12 @@ def _norms(rows: Floats) -> NDArray[np.float32]:
 
 
 def plain(dimension: int) -> Quantizer:
-    """Return the quantizer of an encoder without constants of its own: mean 0, scale from -1 to 1."""
-    return Quantizer("int8-plain/1", np.zeros(dimension), np.full(dimension, 1.0 / CODE_LIMIT))
+    """Return the quantizer of an encoder without constants of its own: mean 0, and one scale for all dimensions.
+
+    The scale reaches six standard deviations of a component of a random unit vector, at most 1.
+    """
+    reach = min(1.0, 6.0 / np.sqrt(max(dimension, 1)))
+    return Quantizer("int8-plain/1", np.zeros(dimension), np.full(dimension, reach / CODE_LIMIT))
 
 
 def quantizer_of(encoder: Encoder) -> Quantizer:

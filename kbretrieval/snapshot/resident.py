@@ -1,12 +1,57 @@
 """The snapshots that one open index keeps: the latest of each tenant it was asked for, at most eight."""
 
+from collections.abc import Sequence
+from itertools import islice
 from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kbretrieval.snapshot.snapshot import Snapshot, advanced, empty_snapshot
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import current_commit
 
+Vector = NDArray[np.float32]
+
 KEPT_TENANTS = 8
+SHELF_BYTES = 64 * 2**20
+
+
+class Shelf:
+    """float32 vectors that were read lately, by chunk key, at most 64 MiB.
+
+    A chunk key never names another chunk, and a chunk's vector never changes, so what stands here is right for every
+    commit; whether a caller may read it was decided before it is asked for.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self._most = SHELF_BYTES // max(1, 4 * dimension)
+        self._vectors: dict[int, Vector] = {}
+        self._lock = Lock()
+
+    def missing(self, keys: Sequence[int]) -> list[int]:
+        """Return the keys whose vectors must be read."""
+        with self._lock:
+            return [key for key in keys if key not in self._vectors]
+
+    def put(self, keys: Sequence[int], vectors: Vector) -> None:
+        """Keep the vectors of some keys, shape (len(keys), dimension); the oldest go where there are too many."""
+        with self._lock:
+            self._vectors.update(zip(keys, vectors, strict=True))
+            for key in list(islice(self._vectors, max(0, len(self._vectors) - self._most))):
+                del self._vectors[key]
+
+    def get(self, keys: Sequence[int]) -> Vector | None:
+        """Return the vectors of all keys in their order, or None where one is not here."""
+        with self._lock:
+            found = [self._vectors.get(key) for key in keys]
+        held = [vector for vector in found if vector is not None]
+        return np.stack(held) if held and len(held) == len(found) else None
+
+    def forget(self) -> None:
+        """Let go of everything."""
+        with self._lock:
+            self._vectors.clear()
 
 
 class Resident:
@@ -14,6 +59,7 @@ class Resident:
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
+        self.shelf = Shelf(dimension)
         self._snapshots: dict[str, Snapshot] = {}
         self._lock = Lock()
 
@@ -21,6 +67,7 @@ class Resident:
         """Let go of every snapshot: a superseded row of a deleted document stays in one until its tail is joined."""
         with self._lock:
             self._snapshots.clear()
+        self.shelf.forget()
 
     def current(self, connection: Connection, tenant: str) -> Snapshot:
         """Return the snapshot of the current commit; inside a read transaction (VEC-8)."""

@@ -78,6 +78,14 @@ class Segment:
         return Postings(rows, counts)
 
 
+# 42 bits of a packed code, 17 of a row, 4 of a count: a positive int64.
+ROW_BITS = 17
+_COUNT_BITS = 4
+_CODE_SHIFT = ROW_BITS + _COUNT_BITS
+_ROW_MASK = (1 << ROW_BITS) - 1
+_MOST = (1 << _COUNT_BITS) - 1
+
+
 @dataclass(frozen=True, slots=True)
 class _TermMajor:
     codes: Ints
@@ -86,16 +94,28 @@ class _TermMajor:
     counts: NDArray[np.uint16]
 
 
-def _term_major(codes: Ints, rows: NDArray[np.int_], counts: NDArray[np.uint16]) -> _TermMajor:
-    """Turn (code, row, count) triples, rows ascending, into posting lists."""
-    order = np.argsort(codes, kind="stable")  # stable: within a code the rows stay ascending
-    by_code = codes[order]
+def _term_major(codes: Ints, rows: Ints, counts: NDArray[np.uint16]) -> _TermMajor:
+    """Turn (code, row, count) triples, rows ascending, into posting lists.
+
+    Packed codes, nearly all, are sorted as one integer of code, row and count; a count that does not fit is put back
+    afterwards. Sorting integers is several times as fast as sorting places.
+    """
+    packed = codes < PACKED
+    ordered = np.sort(codes[packed] << _CODE_SHIFT | rows[packed] << _COUNT_BITS | np.minimum(counts[packed], _MOST))
+    found = (ordered >> _COUNT_BITS) & _ROW_MASK
+    number = (ordered & _MOST).astype(np.uint16)
+    large = packed & (counts >= _MOST)
+    at = np.searchsorted(ordered, codes[large] << _CODE_SHIFT | rows[large] << _COUNT_BITS)
+    number[at] = counts[large]
+    long = np.flatnonzero(~packed)
+    long = long[np.argsort(codes[long], kind="stable")]  # stable: within a code the rows stay ascending
+    by_code = np.concatenate([ordered >> _CODE_SHIFT, codes[long]])
     starts = np.flatnonzero(np.diff(by_code, prepend=-1))  # codes are positive, so the first one differs from -1
     return _TermMajor(
-        by_code[starts].astype(np.int64),
+        by_code[starts],
         np.append(starts, codes.size).astype(np.int64),
-        rows[order].astype(np.int32),
-        counts[order].astype(np.uint16),
+        np.concatenate([found, rows[long]]).astype(np.int32),
+        np.concatenate([number, counts[long]]),
     )
 
 

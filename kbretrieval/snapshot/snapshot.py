@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbretrieval.identity import Context
-from kbretrieval.snapshot.segment import Ints, Segment, build_segment, joined
+from kbretrieval.snapshot.segment import ROW_BITS, Ints, Segment, build_segment, joined
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.policies import Changed, acls_of, changed_documents
 from kbretrieval.store.search_rows import search_keys, search_rows
 
 Mask = NDArray[np.bool_]
 
-SEGMENT_ROWS = 131_072
+SEGMENT_ROWS = 1 << ROW_BITS
 CACHED_VIEWS = 8
 
 

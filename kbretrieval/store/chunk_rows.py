@@ -54,7 +54,9 @@ def posting_blobs(terms: Sequence[str]) -> tuple[int, bytes, bytes]:
         >>> length, len(codes), list(counts)
         (3, 16, [1, 0, 2, 0])
     """
-    codes, counts = np.unique(term_codes(terms), return_counts=True)
+    ordered = np.sort(term_codes(terms))
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))  # codes are positive, so the first one differs from -1
+    codes, counts = ordered[starts], np.diff(starts, append=len(ordered))
     if counts.size and counts.max() > np.iinfo(COUNT).max:
         raise IndexCorrupt(f"a term count of at most {np.iinfo(COUNT).max} is expected, {counts.max()} found")
     return len(terms), codes.astype(CODE).tobytes(), counts.astype(COUNT).tobytes()

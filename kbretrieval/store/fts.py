@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from kbretrieval.identity import Context
 from kbretrieval.store.connection import Connection
@@ -28,9 +28,11 @@ def fts_token(term: str) -> str:
     return f"{term[:_HEAD]}{_JOINT}{hashlib.sha256(term.encode('utf-8')).hexdigest()}"
 
 
-def fts_text(terms: Iterable[str]) -> str:
+def fts_text(terms: Sequence[str]) -> str:
     """Return the text that is stored for a chunk: its tokens, separated by blanks."""
-    return " ".join(map(fts_token, terms))
+    text = " ".join(terms)
+    # A text no longer than the longest token holds none that must be shortened.
+    return text if len(text) <= _LONGEST else " ".join(map(fts_token, terms))
 
 
 def match_expression(terms: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kbretrieval import Context, Index
 from kbretrieval.analysis import (
     MAX_QUERY_TERMS,
+    any_terms,
     folded,
     is_single_ideograph,
     query_terms,
@@ -274,3 +275,9 @@ def test_bounds_of_a_query(index: Index, alice: Context) -> None:
                 result = index.search(query, alice, mode=mode, lexical=lexical)  # type: ignore[arg-type]
                 assert docs(result) == [name]
                 assert {(t.terms_given, t.terms_used) for t in result.channels} == {(70, 64)}
+
+
+@pytest.mark.promise("LEX-1", "LEX-2")
+@given(st.text(alphabet=st.sampled_from("abzAZ09_ \n，。！？；：（）《》“”‘’…—、制度差旅龥\u9fff-./@～％é々")))
+def test_the_fast_way_for_everyday_text_gives_the_same_terms(text: str) -> None:
+    assert terms(text) == any_terms(text)

@@ -152,17 +152,16 @@ def test_who_reads_what_is_decided_by_the_entries_alone(
 @pytest.mark.slow
 @pytest.mark.promise("VEC-8", "LEX-7", "PRF-4")
 @pytest.mark.parametrize("encoder", ENCODERS, ids=["terms", "dense"])
-@pytest.mark.parametrize(("rows", "tails"), [(1, 8), (10_000, 2), (10_000, 1)])
+@pytest.mark.parametrize("rows", [1, 4, snapshots.SEGMENT_ROWS])
 def test_the_incremental_snapshot_equals_a_fresh_one(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, encoder: Encoder, rows: int, tails: int
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, encoder: Encoder, rows: int
 ) -> None:
-    """Tails, joins of tails, joins of everything: small limits make each happen in short histories."""
-    monkeypatch.setattr(snapshots, "MIN_TAIL_ROWS", rows)
-    monkeypatch.setattr(snapshots, "MAX_TAILS", tails)
+    """Segments that fill up, that are joined, that lose half of their rows: small limits make each happen soon."""
+    monkeypatch.setattr(snapshots, "SEGMENT_ROWS", rows)
     joins = []
     joined_from = snapshots._joined_from
     monkeypatch.setattr(
-        snapshots, "_joined_from", lambda snapshot, first: joins.append(first) or joined_from(snapshot, first)
+        snapshots, "_joined_from", lambda snapshot, *ends: joins.append(ends) or joined_from(snapshot, *ends)
     )
 
     @settings(max_examples=8)
