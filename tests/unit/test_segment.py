@@ -1,0 +1,111 @@
+"""Posting lists turned term-major, segments joined, and the shelf of vectors that were read (VEC-8, PRF-4)."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbretrieval.analysis import term_code
+from kbretrieval.errors import IndexCorrupt
+from kbretrieval.snapshot.resident import Shelf
+from kbretrieval.snapshot.segment import Segment, build_segment, joined
+from kbretrieval.store.chunk_rows import posting_blobs
+from kbretrieval.store.search_rows import SearchRow
+
+TERMS = st.sampled_from(["退款", "款", "a", "ab", "a_long_identifier", "住宿", "另一个很长的词"])
+CHUNKS = st.lists(st.lists(st.tuples(TERMS, st.sampled_from([1, 2, 14, 15, 16, 700])), max_size=5), max_size=8)
+
+
+def rows_of(chunks: list[list[tuple[str, int]]]) -> list[SearchRow]:
+    """Search rows with the given (term, count) pairs, keys from 1."""
+    made = []
+    for key, pairs in enumerate(chunks, 1):
+        length, codes, counts = posting_blobs([term for term, count in pairs for _ in range(count)])
+        made.append(SearchRow(key, length, codes, counts, None, 0.0, 0.0))
+    return made
+
+
+def listed(segment: Segment) -> dict[int, list[tuple[int, int]]]:
+    """Code → (chunk key, count) in the segment's own order."""
+    made = {}
+    for code in segment.codes.tolist():
+        found = segment.postings(code)
+        made[code] = [(int(segment.chunk_keys[row]), int(n)) for row, n in zip(found.rows, found.counts, strict=True)]
+    return made
+
+
+def plainly(chunks: list[list[tuple[str, int]]], keys: set[int]) -> dict[int, list[tuple[int, int]]]:
+    """The same by dictionaries."""
+    made: dict[int, list[tuple[int, int]]] = {}
+    for key, pairs in enumerate(chunks, 1):
+        counted: Counter[str] = Counter()
+        for term, count in pairs:
+            counted[term] += count
+        for term, count in counted.items():
+            if key in keys:
+                made.setdefault(term_code(term), []).append((key, count))
+    return dict(sorted(made.items()))
+
+
+def built(chunks: list[list[tuple[str, int]]]) -> Segment:
+    return build_segment(rows_of(chunks), np.arange(len(chunks), dtype=np.int64), 0)
+
+
+@pytest.mark.promise("LEX-8", "VEC-8")
+@given(CHUNKS)
+def test_posting_lists_are_those_of_plain_dictionaries(chunks: list[list[tuple[str, int]]]) -> None:
+    segment = built(chunks)
+    assert listed(segment) == plainly(chunks, set(range(1, len(chunks) + 1)))
+    assert list(listed(segment)) == sorted(listed(segment))
+    assert segment.lengths.tolist() == [sum(count for _, count in pairs) for pairs in chunks]
+
+
+@pytest.mark.promise("VEC-8", "PRF-4")
+@given(CHUNKS, st.integers(0, 8), st.lists(st.booleans(), min_size=8, max_size=8))
+def test_joined_segments_hold_what_is_alive(chunks: list[list[tuple[str, int]]], cut: int, alive: list[bool]) -> None:
+    cut = min(cut, len(chunks))
+    rows = rows_of(chunks)
+    keys = np.arange(len(chunks), dtype=np.int64)
+    parts = [build_segment(rows[:cut], keys[:cut], 0), build_segment(rows[cut:], keys[cut:], 0)]
+    kept = np.array(alive[: len(chunks)], np.bool_)
+    segment = joined(parts, kept)
+    living = {key for key, lives in enumerate(kept.tolist(), 1) if lives}
+    assert listed(segment) == plainly(chunks, living)
+    assert segment.chunk_keys.tolist() == sorted(living)
+
+
+def test_codes_between_the_packed_and_the_long_ones_are_kept_apart() -> None:
+    codes = np.array([1 << 50, 1 << 43], np.int64)  # no analyzer makes them; a damaged store may hold them
+    row = SearchRow(1, 2, np.sort(codes).tobytes(), np.ones(2, np.uint16).tobytes(), None, 0.0, 0.0)
+    segment = build_segment([row], np.zeros(1, np.int64), 0)
+    assert segment.codes.tolist() == [1 << 43, 1 << 50]
+
+
+@pytest.mark.promise("ERR-2")
+def test_a_length_that_is_not_the_sum_of_the_counts_is_refused() -> None:
+    row = rows_of([[("退款", 2)]])[0]
+    with pytest.raises(IndexCorrupt):
+        build_segment([SearchRow(1, 3, row.codes, row.counts, None, 0.0, 0.0)], np.zeros(1, np.int64), 0)
+
+
+def test_the_shelf_gives_all_or_nothing_in_the_order_asked_for() -> None:
+    shelf = Shelf(2)
+    assert shelf.missing([1, 2]) == [1, 2]
+    shelf.put([2, 1], np.array([[2, 2], [1, 1]], np.float32))
+    found = shelf.get([1, 2, 1])
+    assert found is not None
+    assert found.tolist() == [[1, 1], [2, 2], [1, 1]]
+    assert shelf.get([1, 3]) is None
+    assert shelf.get([]) is None
+    shelf.forget()
+    assert shelf.missing([1]) == [1]
+
+
+def test_the_shelf_lets_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbretrieval.snapshot.resident.SHELF_BYTES", 2 * 4 * 3)
+    shelf = Shelf(2)
+    for key in range(1, 6):
+        shelf.put([key], np.full((1, 2), key, np.float32))
+    assert shelf.missing(range(1, 6)) == [1, 2]
