@@ -34,17 +34,31 @@ def race(path: str, size: int, moment: float) -> str | None:
     return _code(lambda: Index.open(path, chunk_size=size, overlap=16).close())
 
 
-def swap(path: str, moment: float, seconds: float) -> dict[str, Any]:
-    """Replace the ACL of one document by compare and swap until the time is over; count what was acknowledged."""
+def ready() -> bool:
+    """Say that the process runs and has imported everything."""
+    return True
+
+
+def swap(path: str, times: int) -> dict[str, Any]:
+    """Try to replace the ACL of one shared document by compare and swap; count what was acknowledged."""
     done, errors = 0, set()
     with Index.open(path) as index:
-        _at(moment)
-        while time.time() < moment + seconds:
+        for _ in range(times):
             seen = index.status("acme", "c").acl_revision or 0
             code = _code(lambda seen=seen: index.set_acl("acme", "c", ["alice"], seen))  # type: ignore[misc]
             done += code is None
             errors |= {code} - {None}
     return {"done": done, "errors": sorted(errors)}
+
+
+def write(path: str, doc_id: str, commits: int) -> int:
+    """Replace the ACL of one's own document until the store has had so many commits; count one's own."""
+    done = 0
+    with Index.open(path) as index:
+        while (index.status("acme", doc_id).acl_commit or 0) < commits:
+            index.set_acl("acme", doc_id, ["alice"], done + 1)
+            done += 1
+    return done
 
 
 def look(path: str, query: str) -> list[str]:
@@ -87,8 +101,19 @@ def _remembering() -> None:
     citation.acl_of = lambda connection, doc_key: acls[doc_key]
 
 
-DEEDS: dict[str, Callable[..., object]] = {"race": race, "swap": swap, "look": look, "answer": answer}
-BROKEN = {"without-transaction": _without_transaction, "remembering": _remembering}
+def _drivers_waiting() -> None:
+    """A broken build: SQLite's own busy handler waits, with its ever longer pauses."""
+    original = Connection.__init__
+
+    def opened(self: Connection, *arguments: Any, **named: Any) -> None:
+        original(self, *arguments, **named)
+        self.run("PRAGMA busy_timeout=60000")
+
+    Connection.__init__ = opened  # type: ignore[method-assign]
+
+
+DEEDS: dict[str, Callable[..., object]] = {item.__name__: item for item in (ready, race, swap, write, look, answer)}
+BROKEN = {"without-transaction": _without_transaction, "remembering": _remembering, "drivers-waiting": _drivers_waiting}
 
 
 def main() -> None:
