@@ -76,8 +76,8 @@ def _refuse(error: KBError | EvidenceError, status: int) -> int:
 
 def _reader_is_gone() -> int:
     # What is still buffered would raise once more when the interpreter ends.
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return 0
 
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(refusal, refusal.exit_status)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # typer ends the process where a pipe is broken
         return _reader_is_gone()
     except OSError as error:
         system = StorageIOError(f"the system refused a read or a write (errno {error.errno})")
