@@ -151,8 +151,7 @@ def signal_table(judged: JudgedSet, collection: Collection, answered: Flags) -> 
     with tqdm(total=len(answered), desc="calibrating", disable=None, file=sys.stderr) as bar:
         for removed, numbers in groups.items():
             with collection.without(removed):
-                for number in numbers:
-                    table[number] = signals(collection.scored(judged.measurable[number].text))
+                table[numbers] = [signals(collection.scored(judged.measurable[number].text)) for number in numbers]
             bar.update(len(numbers))
     return table
 
