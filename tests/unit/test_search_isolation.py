@@ -182,6 +182,27 @@ def test_the_incremental_snapshot_equals_a_fresh_one(
     assert joins, "no join happened, the histories are too short to test one"
 
 
+@pytest.mark.promise("VEC-8", "LEX-6", "ACL-5")
+@pytest.mark.parametrize("rows", [4, 64])
+def test_rows_keep_their_readers_when_segments_are_joined(
+    index: Index, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    """Dead rows stand between living ones of other readers: whoever joins them has to move the ACL with its row."""
+    monkeypatch.setattr(snapshots, "SEGMENT_ROWS", rows)
+    for step in range(40):
+        number = step * 5 % 7
+        name, reader = f"d{number}", f"p{number}"
+        revision = (index.status("acme", name).revision or 0) + 1
+        if step % 6 == 5:
+            index.delete("acme", name, revision)
+        else:
+            index.upsert("acme", name, revision, "text", f"退款 {step}", [reader], restore=True)
+        for other in range(7):
+            live = index.status("acme", f"d{other}").state == "live"
+            hits = index.search("退款", Context("acme", f"p{other}"))
+            assert [hit.doc_id for hit in hits] == ([f"d{other}"] if live else [])
+
+
 @pytest.mark.promise("VEC-8", "LEX-7")
 def test_a_snapshot_never_changes(index: Index) -> None:
     index.upsert("acme", "a", 1, "text", "退款 aa", ["alice"])
