@@ -70,9 +70,9 @@ def checked_window(size: object, overlap: object) -> tuple[int, int]:
     if type(size) is not int or type(overlap) is not int:
         raise InvalidChunkWindow(f"two integers are required, {type(size).__name__} and {type(overlap).__name__} given")
     if not 1 <= size <= MAX_WINDOW or not 0 <= overlap < size:
-        raise InvalidChunkWindow(
-            f"size 1 to {MAX_WINDOW} and overlap below size are required, {size} and {overlap} given"
-        )
+        # Python refuses to write out an integer of thousands of digits.
+        given = f"{size} and {overlap}" if max(abs(size), abs(overlap)) < 10**12 else "others"
+        raise InvalidChunkWindow(f"size 1 to {MAX_WINDOW} and overlap below size are required, {given} given")
     return size, overlap
 
 

@@ -60,7 +60,7 @@ def checked_hit_fields(value: object, schema: str) -> dict[str, Any]:
         raise InvalidHit(f"a mapping is required, {type(value).__name__} given")
     if set(value) != _KEYS:
         raise InvalidHit(f"exactly {len(_KEYS)} known keys are required, {len(value)} given")
-    if value["schema"] != schema or type(value["schema"]) is not str:
+    if type(value["schema"]) is not str or value["schema"] != schema:
         raise InvalidHit(f"schema: {schema} is required, another given")
     for names, holds, what in (
         (_TEXT, _is_text, "a string without lone surrogates"),

@@ -118,7 +118,7 @@ def checked_restore(value: object) -> bool:
 
 
 def _entry_fault(entry: object) -> str | None:
-    if entry == EVERYONE and isinstance(entry, str):
+    if isinstance(entry, str) and entry == EVERYONE:
         return None
     if isinstance(entry, str) and entry.startswith(GROUP_PREFIX):
         group = entry[len(GROUP_PREFIX) :]

@@ -103,7 +103,7 @@ def project(source: object, source_format: object) -> Projection:
         >>> made.title, made.body, made.headings[0].start
         ('年假', '# 年假\\n\\n五天。', 0)
     """
-    if source_format not in FORMATS or not isinstance(source_format, str):
+    if not isinstance(source_format, str) or source_format not in FORMATS:
         shown = f"{len(source_format)} characters" if isinstance(source_format, str) else type(source_format).__name__
         raise UnsupportedFormat(f"one of {', '.join(FORMATS)} is required, another ({shown}) given")
     text = checked_source(source)
