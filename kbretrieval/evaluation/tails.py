@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kbretrieval.encoders.port import Encoder, Encoding
+from kbretrieval.encoders.quantizer import Quantizer, quantizer_of
 from kbretrieval.evaluation.corpus import Corpus
 from kbretrieval.evaluation.report import FIRST, ModeReport
 from kbretrieval.identity import Context
@@ -86,6 +87,10 @@ class _WithoutFloor:
     @property
     def dimension(self) -> int:
         return self.encoder.dimension
+
+    @property
+    def quantizer(self) -> Quantizer:
+        return quantizer_of(self.encoder)
 
     def encode(self, texts: Sequence[str], *, query: bool) -> Encoding:
         return self.encoder.encode(texts, query=query)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from kbretrieval.encoders.port import Encoder, Encoding, Matrix, encode_dense
+from kbretrieval.encoders.quantizer import Quantizer, quantizer_of
 from kbretrieval.errors import InvalidParameter, StorageIOError
 
 FORMAT = "kbretrieval-vectors/1"
@@ -85,6 +86,11 @@ class VectorCache:
     def floor(self) -> float:
         """The encoder's floor."""
         return self._encoder.floor
+
+    @property
+    def quantizer(self) -> Quantizer:
+        """The encoder's quantizer: it stands in the contract, so an index is one for both."""
+        return quantizer_of(self._encoder)
 
     def encode(self, texts: Sequence[str], *, query: bool) -> Encoding:
         """Return the vectors of texts, encoding only those that are not kept; sparse ones are never kept."""

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbretrieval import TermEncoder
+from kbretrieval import Index, TermEncoder
+from kbretrieval.encoders.quantizer import Quantizer
 from kbretrieval.errors import InvalidParameter, StorageIOError
 from kbretrieval.evaluation.vector_cache import VectorCache, default_cache
 from tests.unit.small_set import CountingEncoder
@@ -53,6 +54,14 @@ def test_another_encoder_s_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match=r"encoder .* given, encoder .* stored"):
         VectorCache(CountingEncoder("counting:2"), tmp_path / "v.npz")
     assert default_cache(CountingEncoder()) != default_cache(CountingEncoder("counting:2"))
+
+
+def test_an_index_made_through_the_cache_opens_with_the_encoder_itself(tmp_path: Path) -> None:
+    class Coded(CountingEncoder):
+        quantizer = Quantizer("counting-int8/1", np.zeros(8), np.ones(8))
+
+    for encoder in (VectorCache(Coded(), None), Coded()):
+        Index.open(tmp_path / "i.sqlite", encoder).close()
 
 
 def _archive(path: Path, **arrays: object) -> None:
