@@ -29,7 +29,7 @@ class Chapter:
 
 
 CHAPTERS: tuple[Chapter, ...] = (
-    Chapter(0, "00_guide.ipynb", "导读与环境", "这台机器能做这些实验吗？"),
+    Chapter(0, "00_guide.ipynb", "导读与环境", "这台机器能做这些实验吗？", needs_model=True, published=True),
     Chapter(1, "01_contract.ipynb", "检索契约", "“答对了五百元”为什么还不够？", published=True),
     Chapter(2, "02_identity.ipynb", "身份、版本与来源", "同名文档、乱序事件怎么办？"),
     Chapter(3, "03_projection.ipynb", "可定位的投影", "引用指向哪一份文本？"),

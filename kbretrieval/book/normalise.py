@@ -2,7 +2,7 @@
 
 The form drops what depends on the machine or the run and carries no lesson: language and kernel versions, cell ids,
 chunking of streams, cell metadata other than tags. Everything else is compared byte for byte, except in cells tagged
-`observed`, where numbers may differ by 0.05 and figures by their pixels.
+`observed`, where numbers may differ by 0.05, figures by their pixels, and versions (three numbers or more) altogether.
 """
 
 import base64
@@ -26,6 +26,7 @@ DRAWING_PACKAGES = ("matplotlib", "pillow")
 
 _KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 _NUMBER = re.compile(r"[-−+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_VERSION = re.compile(r"\d+(?:\.\d+){2,}")
 _IMAGE = re.compile(r'<img alt="(?P<alt>[^"]*)"[^>]*? src="data:image/png;base64,(?P<data>[^"]*)">')
 
 
@@ -104,10 +105,15 @@ def pictures(output: Any) -> list[Picture]:
 def near(old: str, new: str, tolerance: float = TOLERANCE) -> bool:
     """Return whether two texts are the same apart from numbers that differ by no more than `tolerance`.
 
+    What Python, SQLite or a package calls its version is not compared: which are new enough is said in words.
+
     Example:
         >>> near("余弦 0.71，第 1 名", "余弦 0.74，第 1 名"), near("余弦 0.71，第 1 名", "余弦 0.71，第 2 名")
         (True, False)
+        >>> near("Python 3.11.7 ✓", "Python 3.13.0 ✓"), near("Python 3.11.7 ✓", "Python 3.9.2 ✗")
+        (True, False)
     """
+    old, new = (_VERSION.sub("", text) for text in (old, new))
     if _NUMBER.split(old) != _NUMBER.split(new):
         return False
     pairs = zip(_NUMBER.findall(old), _NUMBER.findall(new), strict=True)

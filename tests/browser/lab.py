@@ -33,8 +33,9 @@ class Lab:
     token: str
 
     def page(self, name: str) -> str:
-        """Return the address at which a reader opens a file of the root."""
-        return f"http://127.0.0.1:{self.port}/lab/tree/{name}?token={self.token}"
+        """Return the address that opens a file of the root, in a workspace of its own: no tab of another stays open."""
+        place = f"lab/workspaces/{name.partition('.')[0]}/tree/{name}"
+        return f"http://127.0.0.1:{self.port}/{place}?token={self.token}"
 
     def ask(self, path: str) -> Any:
         """Return what the server's interface answers, parsed."""
