@@ -5,6 +5,7 @@ blank line in its second half, else at `size`; the next one starts `overlap` cod
 falls inside an extended grapheme cluster (CHK-1…CHK-7). Linear in the length of the text.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ BLANK_LINE = "\n\n"
 
 # Between two of these there is always a cluster boundary: line feed, printable ASCII, Han and CJK punctuation.
 _SIMPLE = r"[\n\x20-\x7E\u3001-\u3029\u4E00-\u9FFF\uFF01-\uFF60]"
-_COMPLEX_RUN = regex.compile(rf"{_SIMPLE}?(?:(?:(?!{_SIMPLE})(?s:.))++{_SIMPLE}?)++")
+_COMPLEX = _SIMPLE.replace("[", "[^", 1)
+_COMPLEX_RUN = re.compile(f"{_COMPLEX}+(?:{_SIMPLE}{_COMPLEX}+)*")
 # Flags are matched in pairs by hand: at each regional indicator \X looks back over the whole run of them (quadratic).
 _CLUSTER = regex.compile(
     r"\p{GCB=Prepend}*+\p{GCB=Regional_Indicator}{2}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*+|\X"
@@ -90,7 +92,8 @@ class Clusters:
         self._starts: list[int] = []
         self._ends: list[int] = []
         for run in _COMPLEX_RUN.finditer(text):
-            for cluster in _CLUSTER.finditer(text, run.start(), run.end()):
+            # A simple character on either side may belong to a cluster that begins or ends in the run.
+            for cluster in _CLUSTER.finditer(text, max(0, run.start() - 1), min(len(text), run.end() + 1)):
                 if cluster.end() - cluster.start() > 1:
                     self._starts.append(cluster.start())
                     self._ends.append(cluster.end())
