@@ -146,6 +146,7 @@ def test_a_hit_is_read_back_or_refused(hit: dict[str, Any], data: st.DataObject)
     made = outcome(lambda: Hit.from_dict(value))
     if isinstance(made, Hit):
         assert made.to_dict() == {**value, "channels": made.to_dict()["channels"]}
+        assert {type(made.fused), type(made.title_overlap)} == {float} and type(made.start) is type(made.end) is int
         json.dumps(made.to_dict(), allow_nan=False).encode("utf-8")
 
 
@@ -214,7 +215,9 @@ WORD = st.one_of(st.sampled_from(WORDS), st.sampled_from(VALUES), TEXT, st.binar
 # No file is named by chance: a path in an arbitrary word could lead out of the folder.
 INSIDE = WORD.filter(lambda word: not {"/", "\\"} & set(word))
 LINES = st.tuples(
-    st.one_of(st.sampled_from(STARTS), WORD.map(lambda word: [f"x{word}"])), st.lists(INSIDE, max_size=6), st.booleans()
+    st.one_of(st.sampled_from(STARTS), WORD.map(lambda word: [f"x{word}"])),
+    st.one_of(st.just([]), st.lists(INSIDE, max_size=6)),
+    st.booleans(),
 )
 STDIN = st.one_of(
     TEXT.map(lambda text: text.encode("utf-8", "surrogatepass")), NEARLY.map(str.encode), st.binary(max_size=60)
