@@ -14,7 +14,7 @@ import numpy as np
 
 from kbretrieval.analysis import is_single_ideograph, term_code
 from kbretrieval.channels.postings import eligible_postings
-from kbretrieval.channels.ranking import QueryTerms, Ranked, Scores, best, least_of_best, ran, skipped
+from kbretrieval.channels.ranking import QueryTerms, Ranked, Scores, best, ran, skipped
 from kbretrieval.snapshot.segment import Postings, Segment
 from kbretrieval.snapshot.snapshot import Eligible, Snapshot
 
@@ -59,17 +59,15 @@ def rank_bm25(snapshot: Snapshot, eligible: Eligible, terms: QueryTerms, window:
     if not terms.used:
         return skipped("lexical", METHOD, STATISTICS, "no_terms", terms, eligible.count)
     scores = bm25_scores(snapshot, eligible, terms)
-    scored = int(np.count_nonzero(scores))  # every contribution is above zero
-    reach = least_of_best(scores, window) if scored > window else np.nextafter(0.0, 1.0)
-    kept = np.flatnonzero(scores >= reach)
+    held = np.flatnonzero(scores)  # every contribution is above zero
     return ran(
         "lexical",
         METHOD,
         STATISTICS,
         terms,
-        best(snapshot.column("chunk_keys")[kept], scores[kept], window),
+        best(snapshot.column("chunk_keys")[held], scores[held], window),
         floor=None,
         eligible=eligible.count,
-        scored=scored,
-        candidates=scored,
+        scored=len(held),
+        candidates=len(held),
     )

@@ -100,14 +100,16 @@ def _term_major(codes: Ints, rows: Ints, counts: NDArray[np.uint16]) -> _TermMaj
     Packed codes, nearly all, are sorted as one integer of code, row and count; a count that does not fit is put back
     afterwards. Sorting integers is several times as fast as sorting places.
     """
-    packed = codes < PACKED
-    ordered = np.sort(codes[packed] << _CODE_SHIFT | rows[packed] << _COUNT_BITS | np.minimum(counts[packed], _MOST))
+    long = np.flatnonzero(codes >= PACKED)
+    short = np.delete(np.arange(len(codes)), long) if len(long) else slice(None)
+    key = codes[short] << _CODE_SHIFT
+    key |= rows[short] << _COUNT_BITS
+    ordered = key | np.minimum(counts[short], _MOST)
+    ordered.sort()
     found = (ordered >> _COUNT_BITS) & _ROW_MASK
     number = (ordered & _MOST).astype(np.uint16)
-    large = packed & (counts >= _MOST)
-    at = np.searchsorted(ordered, codes[large] << _CODE_SHIFT | rows[large] << _COUNT_BITS)
-    number[at] = counts[large]
-    long = np.flatnonzero(~packed)
+    large = np.flatnonzero(counts[short] >= _MOST)
+    number[np.searchsorted(ordered, key[large])] = counts[short][large]
     long = long[np.argsort(codes[long], kind="stable")]  # stable: within a code the rows stay ascending
     by_code = np.concatenate([ordered >> _CODE_SHIFT, codes[long]])
     starts = np.flatnonzero(np.diff(by_code, prepend=-1))  # codes are positive, so the first one differs from -1

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,7 @@ from kbretrieval.store.documents import expect
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRow:
+class SearchRow(NamedTuple):
     """One chunk's length in terms, its term codes and counts as blobs, and its vector codes with their two norms.
 
     `vector` is None without a vector, and empty where what is stored is no int8 row.
@@ -59,14 +58,24 @@ def search_rows(connection: Connection, keys: Sequence[int]) -> list[SearchRow]:
     )
     if len(rows) != len(keys):
         raise IndexCorrupt(f"{len(keys)} posting lists are expected in the store, {len(rows)} are there")
-    return [_search_row(row) for row in rows]
+    if {tuple(map(type, row)) for row in rows} <= _USUAL:  # all at once: opening a large index reads every row
+        made = [SearchRow(*row) if row[4] is not None else SearchRow(*row[:4], None, 0.0, 0.0) for row in rows]
+    else:
+        made = [_odd_row(row) for row in rows]
+    if any(
+        len(row.codes) % CODE.itemsize or len(row.codes) * COUNT.itemsize != len(row.counts) * CODE.itemsize
+        for row in made
+    ):
+        raise IndexCorrupt("a posting list's blobs of codes and of counts do not fit each other")
+    return made
 
 
-def _search_row(row: Row) -> SearchRow:
+_NO_VECTOR = (type(None), type(None), type(None))
+_USUAL = frozenset({(int, int, bytes, bytes, bytes, float, float), (int, int, bytes, bytes, *_NO_VECTOR)})
+
+
+def _odd_row(row: Row) -> SearchRow:
     key, length, codes, counts = expect(row[:4], (int, int, bytes, bytes), "posting list")
-    terms = len(codes) // CODE.itemsize
-    if len(codes) != terms * CODE.itemsize or len(counts) != terms * COUNT.itemsize:
-        raise IndexCorrupt(f"a posting list of {len(codes)} bytes of codes and {len(counts)} bytes of counts")
     vector, residual, norm = row[4:]
     if vector is None:
         return SearchRow(key, length, codes, counts, None, 0.0, 0.0)
