@@ -59,7 +59,7 @@ def search_rows(connection: Connection, keys: Sequence[int]) -> list[SearchRow]:
     if len(rows) != len(keys):
         raise IndexCorrupt(f"{len(keys)} posting lists are expected in the store, {len(rows)} are there")
     if {tuple(map(type, row)) for row in rows} <= _USUAL:  # all at once: opening a large index reads every row
-        made = [SearchRow(*row) if row[4] is not None else SearchRow(*row[:4], None, 0.0, 0.0) for row in rows]
+        made = [SearchRow._make(row if row[4] is not None else (*row[:5], 0.0, 0.0)) for row in rows]
     else:
         made = [_odd_row(row) for row in rows]
     if any(
