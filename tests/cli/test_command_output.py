@@ -137,6 +137,22 @@ def test_an_interrupt_is_130_without_a_traceback(kb: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
+def test_a_package_of_an_extra_that_is_missing_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kbretrieval.book.command", None)
+    done = run("notebooks", "run")
+    assert (done.status, done.out) == (1, "")
+    assert re.fullmatch(r"the package \S+ is missing; run: python -m kbretrieval\.doctor\n", done.err)
+
+
+@pytest.mark.parametrize("at", ["kbretrieval.cli.entry.application", "kbretrieval.cli.entry._use_utf8"])
+def test_an_interrupt_at_any_time_is_130(run: Run, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(at, interrupted)
+    assert (run("check").status, run("check").err) == (130, "")
+
+
 def test_the_module_is_the_command(kb: Path) -> None:
     bare, module = started("--version"), started("documents", "--index", kb, "--tenant", "acme")
     assert re.fullmatch(rb"kbretrieval \d+\.\d+\.\d+\r?\n", bare.stdout) and module.returncode == 0
