@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kbretrieval.bench import baseline, scale
+from kbretrieval.bench import baseline, encoding, scale
 from kbretrieval.bench.chart import draw
 from kbretrieval.bench.figures import Figures
 from kbretrieval.bench.growth import growth
@@ -23,14 +23,17 @@ Measure = Callable[[Path, int, int, int, int], Figures]
 
 
 class Part(StrEnum):
-    """Which encoder: term counts beside the plain way, synthetic dense vectors beside peers, or both."""
+    """What runs: term counts beside the plain way, dense vectors beside peers, both, or the real model."""
 
     TERMS = "terms"
     DENSE = "dense"
+    BGE = "bge"
     ALL = "all"
 
 
 def _measures(part: Part, chunks: int) -> dict[str, Measure]:
+    if part is Part.BGE:
+        return {encoding.PART: encoding.measure}
     # The plain way takes seconds a query beyond ten thousand chunks; asked for by name it is run all the same.
     plain = part is Part.TERMS or (part is Part.ALL and chunks <= LARGEST_PLAIN)
     made: dict[str, Measure] = {baseline.PART: baseline.measure} if plain else {}
@@ -39,7 +42,9 @@ def _measures(part: Part, chunks: int) -> dict[str, Measure]:
 
 def bench(
     size: Annotated[list[int] | None, typer.Option(min=100, help="Chunks; may be given again.")] = None,
-    part: Annotated[Part, typer.Option(help="terms: beside the plain way. dense: beside peers.")] = Part.ALL,
+    part: Annotated[
+        Part, typer.Option(help="terms: beside the plain way. dense: beside peers. bge: the real model.")
+    ] = Part.ALL,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the synthetic corpus.")] = 7,
     queries: Annotated[int, typer.Option(min=1, help="Queries of each length.")] = 5,
     rounds: Annotated[int, typer.Option(min=1, help="How often each query is timed.")] = 3,
