@@ -91,8 +91,8 @@ MUTATIONS = (
     Mutation(
         "vector channel: rows not filtered by permission",
         "channels/vector.py",
-        "rows, counts = eligible_postings(snapshot, eligible.mask, term)",
-        "rows, counts = eligible_postings(snapshot, snapshot.alive, term)",
+        "for part in eligible_postings(snapshot, eligible, term):",
+        'for part in eligible_postings(snapshot, type(eligible)(snapshot.alive, eligible.rows, dots), term):',
         CONTRACT,
     ),
     Mutation(
