@@ -36,8 +36,9 @@ def _script(path: Path, body: str) -> Path:
 
 
 def _make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # The suite itself may run under make, whose flags must not reach this one.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    # The suite itself may run under make, whose flags and variables must not reach this one.
+    outer = ("MAKE", "MFLAGS", "VENV", "PYTHON")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(outer)}
     return subprocess.run(
         ["make", "--no-print-directory", "-C", str(folder), *arguments],
         env=environment,
