@@ -18,7 +18,7 @@ from kbretrieval.channels.fts5 import METHOD as FTS_METHOD
 from kbretrieval.channels.fts5 import STATISTICS as FTS_STATISTICS
 from kbretrieval.channels.fts5 import rank_fts5
 from kbretrieval.channels.ranking import QueryTerms, Ranked, skipped
-from kbretrieval.channels.vector import DENSE, SPARSE, exact_scores, rank_dense, rank_sparse, select_dense
+from kbretrieval.channels.vector import DENSE, SPARSE, rank_dense, rank_sparse, select_dense
 from kbretrieval.channels.vector import STATISTICS as VECTOR_STATISTICS
 from kbretrieval.encoders.port import encode_dense
 from kbretrieval.engine import Engine
@@ -126,8 +126,16 @@ class Search:
             return rank_sparse(snapshot, eligible, self._terms, encoder.floor, window)
         coded = self._engine.quantizer.query(self._query_vector)
         selection = select_dense(snapshot, eligible, coded, encoder.floor, window)
-        scores = exact_scores(self._read_vectors(snapshot, selection.wanted().tolist(), moment), self._query_vector)
-        return rank_dense(selection, scores, self._terms, eligible.count, encoder.floor, window)
+        vectors = self._read_vectors(snapshot, selection.wanted().tolist(), moment)
+        return rank_dense(
+            selection,
+            vectors,
+            self._query_vector,
+            self._terms,
+            eligible=eligible.count,
+            floor=encoder.floor,
+            window=window,
+        )
 
     def _read_vectors(
         self, snapshot: Snapshot, keys: list[int], moment: Callable[[], AbstractContextManager[None]]

@@ -1,8 +1,11 @@
 """The vector channel: exact cosine over eligible rows, sparse or dense (VEC-1, VEC-7).
 
-Dense ranking has two steps. `select_dense` bounds every eligible row's score by its int8 row and keeps those that can
-be among the best (the theorem stands in `encoders.quantizer`). `rank_dense` scores those in float64 from their float32
-rows, multiplied and summed row by row in one order, so that equal texts score exactly equal wherever they stand.
+Dense ranking goes from coarse to exact and loses nothing on the way. `select_dense` bounds every eligible row's score
+by its int8 row and keeps those that can be among the best (the theorem stands in `encoders.quantizer`). `rank_dense`
+has their float32 rows; a float32 product a(i) lies within e = d * 2^-23 of the exact s(i) (twice the textbook bound for
+unit vectors of dimension d). Theorem: every row of the exact best k has a(i) >= A - 2e, where A is the k-th largest a.
+Proof: the k rows with the largest a score at least A - e, so a row of the best k does, too, and then a(i) >= A - 2e.
+Those few are scored in float64, multiplied and summed row by row in one order, so that equal texts score exactly equal.
 """
 
 from collections.abc import Iterator
@@ -142,22 +145,35 @@ def exact_scores(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> Sc
 
 
 def rank_dense(
-    selection: Selection, scores: Scores, terms: QueryTerms, eligible: int, floor: float, window: int
+    selection: Selection,
+    vectors: NDArray[np.float32],
+    query: NDArray[np.float32],
+    terms: QueryTerms,
+    *,
+    eligible: int,
+    floor: float,
+    window: int,
 ) -> Ranked:
-    """Return the best rows from the exact scores of `selection.wanted()`, in its order; ties by chunk key."""
+    """Return the best rows from the float32 vectors of `selection.wanted()`, in its order; ties by chunk key."""
     wanted = selection.wanted()
-    above = scores >= floor
+    error = len(query) * 2.0**-23
+    rough = np.einsum("ij,j->i", vectors, query).astype(np.float64)
+    near = np.abs(rough - floor) <= error
+    above = rough > floor
+    above[near] = exact_scores(vectors[near], query) >= floor
     candidates = selection.surely_above
     if selection.unsure is None:
         candidates += selection.roughly_above
     else:
         candidates += int(np.count_nonzero(above & np.isin(wanted, selection.unsure)))
+    least = least_of_best(rough[above], window) - 2.0 * error
+    chosen = above & (rough >= least)
     return ran(
         "vector",
         DENSE,
         STATISTICS,
         terms,
-        best(wanted[above], scores[above], window),
+        best(wanted[chosen], exact_scores(vectors[chosen], query), window),
         floor=floor,
         eligible=eligible,
         scored=selection.scored,

@@ -1,7 +1,6 @@
 """The snapshots that one open index keeps: the latest of each tenant it was asked for, at most eight."""
 
 from collections.abc import Sequence
-from itertools import islice
 from threading import Lock
 
 import numpy as np
@@ -18,7 +17,7 @@ SHELF_BYTES = 64 * 2**20
 
 
 class Shelf:
-    """float32 vectors that were read lately, by chunk key, at most 64 MiB.
+    """float32 vectors that were read lately, by chunk key, at most 64 MiB in one matrix.
 
     A chunk key never names another chunk, and a chunk's vector never changes, so what stands here is right for every
     commit; whether a caller may read it was decided before it is asked for.
@@ -26,32 +25,55 @@ class Shelf:
 
     def __init__(self, dimension: int) -> None:
         self._most = SHELF_BYTES // max(1, 4 * dimension)
-        self._vectors: dict[int, Vector] = {}
+        self._matrix: Vector = np.zeros((0, dimension), np.float32)
+        self._slots: dict[int, int] = {}
+        self._keys: list[int] = []
+        self._next = 0
         self._lock = Lock()
 
     def missing(self, keys: Sequence[int]) -> list[int]:
         """Return the keys whose vectors must be read."""
         with self._lock:
-            return [key for key in keys if key not in self._vectors]
+            return [key for key in keys if key not in self._slots]
 
     def put(self, keys: Sequence[int], vectors: Vector) -> None:
-        """Keep the vectors of some keys, shape (len(keys), dimension); the oldest go where there are too many."""
+        """Keep the vectors of some keys, shape (len(keys), dimension); where the matrix is full the oldest go."""
         with self._lock:
-            self._vectors.update(zip(keys, vectors, strict=True))
-            for key in list(islice(self._vectors, max(0, len(self._vectors) - self._most))):
-                del self._vectors[key]
+            for key, vector in zip(keys, vectors, strict=True):
+                slot = self._slots.get(key)
+                if slot is None:
+                    slot = self._slots[key] = self._free_slot(key)
+                self._matrix[slot] = vector
+
+    def _free_slot(self, key: int) -> int:
+        if len(self._keys) < self._most:
+            if len(self._keys) == len(self._matrix):
+                more = min(max(256, len(self._matrix)), self._most - len(self._matrix))
+                self._matrix = np.concatenate([self._matrix, np.zeros((more, self._matrix.shape[1]), np.float32)])
+            self._keys.append(key)
+            return len(self._keys) - 1
+        slot = self._next
+        self._next = (self._next + 1) % self._most
+        del self._slots[self._keys[slot]]
+        self._keys[slot] = key
+        return slot
 
     def get(self, keys: Sequence[int]) -> Vector | None:
-        """Return the vectors of all keys in their order, or None where one is not here."""
+        """Return a copy of the vectors of all keys in their order, or None where one is not here."""
         with self._lock:
-            found = [self._vectors.get(key) for key in keys]
-        held = [vector for vector in found if vector is not None]
-        return np.stack(held) if held and len(held) == len(found) else None
+            slots = [self._slots.get(key, -1) for key in keys]
+            if not slots or min(slots) < 0:
+                return None
+            held: Vector = self._matrix[slots]
+            return held
 
     def forget(self) -> None:
         """Let go of everything."""
         with self._lock:
-            self._vectors.clear()
+            self._matrix = self._matrix[:0].copy()
+            self._slots.clear()
+            self._keys.clear()
+            self._next = 0
 
 
 class Resident:

@@ -9,7 +9,7 @@ import bm25s
 import numpy as np
 import pytest
 
-from kbretrieval import Index, retrieval
+from kbretrieval import Index
 from kbretrieval.bench import exactness, peers, scale, upkeep
 from kbretrieval.bench.exactness import compared, row_scores
 from kbretrieval.bench.figures import Figures
@@ -18,6 +18,7 @@ from kbretrieval.bench.peers import BM25S_FAISS, FTS5_NUMPY, USEARCH, Asked, Bm2
 from kbretrieval.bench.texts import vocabulary
 from kbretrieval.bench.timing import Series
 from kbretrieval.bench.vectors import DIMENSION, FLOOR, DenseDouble, Gaussian
+from kbretrieval.channels import vector
 from kbretrieval.encoders.port import Encoder
 
 WORDS = vocabulary(7)
@@ -82,8 +83,8 @@ def test_the_vector_list_equals_a_full_scan_in_rows_and_bits(tmp_path: Path, enc
 def test_scores_of_float32_are_seen(
     filled: Path, rows: Rows, queries: list[Asked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exact = retrieval.exact_scores
-    monkeypatch.setattr(retrieval, "exact_scores", lambda *given: exact(*given).astype(np.float32).astype(np.float64))
+    exact = vector.exact_scores
+    monkeypatch.setattr(vector, "exact_scores", lambda *given: exact(*given).astype(np.float32).astype(np.float64))
     with Index.open(filled, DenseDouble()) as index:
         assert not compared("same", index, rows, queries).held
 

@@ -92,7 +92,9 @@ def test_the_selection_gives_the_plain_scan_bit_for_bit(
         selection = select_dense(snapshot, view, quantizer.query(query), floor, window)
         chosen = selection.wanted()
         assert set(chosen) <= set(keys[mask])  # nothing hidden is ever read
-        ranked = rank_dense(selection, exact_scores(vectors[chosen - 1], query), NO_TERMS, view.count, floor, window)
+        ranked = rank_dense(
+            selection, vectors[chosen - 1], query, NO_TERMS, eligible=view.count, floor=floor, window=window
+        )
         assert ranked.rows == wanted
         assert ranked.trace.scored == int(mask.sum())
         assert ranked.trace.below_floor == int((mask & (scores < floor)).sum())
