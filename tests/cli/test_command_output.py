@@ -182,7 +182,7 @@ def test_no_command_at_all_is_the_overview(run: Run) -> None:
         (("model", SECRET), "one of check, fetch is required"),
         (("model",), "one of check, fetch is required"),
         (("bench", "--size", "3"), "--size: <list[int]>, at least 100 is required"),
-        (("bench", "--part", SECRET), "--part: <terms|dense|all> is required"),
+        (("bench", "--part", SECRET), "--part: <terms|dense|bge|all> is required"),
         (("search", "q", "--index", "x", "--tenant", "acme"), "--as is required"),
     ],
 )
