@@ -23,7 +23,7 @@ class CellBar:
         """Show that a cell of a notebook begins."""
         if self._bar is None or path != self._path:
             self.close()
-            self._bar, self._path = tqdm(total=cells, desc=path.stem, unit="cell", file=sys.stderr), path
+            self._bar, self._path = tqdm(total=cells, desc=path.stem, unit="cell", file=sys.stderr, disable=None), path
         self._bar.update(cell - self._bar.n)
 
     def close(self) -> None:

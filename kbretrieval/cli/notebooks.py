@@ -22,9 +22,24 @@ def run(
     raise typer.Exit(run_notebooks([*(chapters or []), "--notebooks", str(folder), "--output", str(output)]))
 
 
+def html(
+    output: Annotated[Path, typer.Option(help="Where the pages are written.")] = Path("build/html"),
+    folder: Annotated[Path, typer.Option(help="Where the notebooks are.")] = Path("notebooks"),
+) -> None:
+    """Write the committed notebooks as static pages with a table of contents; nothing is executed.
+
+    Example: kbretrieval notebooks html --output build/html
+    """
+    from kbretrieval.book.edition import write_edition  # the book's packages are an extra
+
+    for path in write_edition(folder, output):
+        typer.echo(str(path))
+
+
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     group = typer.Typer(no_args_is_help=True, help="The notebooks of the book.")
     group.command()(run)
+    group.command()(html)
     group.callback()(lambda: None)
     app.add_typer(group, name="notebooks")

@@ -1,0 +1,65 @@
+"""The static edition: one page a chapter and a table of contents, readable offline without any program (NB-18).
+
+Pages are made from the committed notebooks as they stand; nothing is executed. They name no address outside the folder.
+"""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from kbretrieval.book.contents import CHAPTERS, Chapter
+
+TITLE = "企业知识库检索：笔记本"
+
+_STYLE = """
+body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; line-height: 1.7; font-family: system-ui, sans-serif; }
+pre { overflow-x: auto; padding: .7rem; background: #f5f5f2; line-height: 1.45; }
+img { max-width: 100%; height: auto; }
+table { border-collapse: collapse; } th, td { border: 1px solid #999; padding: .2rem .6rem; }
+.jp-InputPrompt, .jp-OutputPrompt, .anchor-link { display: none; }
+"""
+
+
+def page(title: str, body: str, chapters: Sequence[Chapter]) -> str:
+    """Return a whole page in Chinese with landmarks: navigation, main part.
+
+    Example:
+        >>> '<html lang="zh">' in page("目录", "<h1>目录</h1>", ())
+        True
+    """
+    links = "".join(f'<li><a href="{_file(c)}">{escape(c.label)}</a></li>' for c in chapters)
+    return (
+        f'<!DOCTYPE html>\n<html lang="zh">\n<head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n"
+        f'<nav aria-label="目录"><a href="index.html">目录</a><ol>{links}</ol></nav>\n'
+        f"<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _file(chapter: Chapter) -> str:
+    return Path(chapter.file).with_suffix(".html").name
+
+
+def _body(exporter: Any, notebook: Path) -> str:
+    made, _ = exporter.from_filename(str(notebook))
+    return str(made)
+
+
+def write_edition(notebooks: Path, output: Path) -> list[Path]:
+    """Write index.html and one page for each published chapter, and return their paths."""
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(template_name="basic")  # type: ignore[no-untyped-call]
+    published = [chapter for chapter in CHAPTERS if chapter.published]
+    output.mkdir(parents=True, exist_ok=True)
+    questions = "".join(f"<li>{escape(c.label)}：{escape(c.question)}</li>" for c in published)
+    pages = {
+        "index.html": page("企业知识库检索：笔记本", f"<h1>企业知识库检索：笔记本</h1><ul>{questions}</ul>", published)
+    }
+    for chapter in published:
+        pages[_file(chapter)] = page(chapter.label, _body(exporter, notebooks / chapter.file), published)
+    for name, text in pages.items():
+        (output / name).write_text(text, encoding="utf-8", newline="\n")
+    return [output / name for name in pages]
