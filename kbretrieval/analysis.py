@@ -9,8 +9,9 @@ Scripts that write without spaces between words, other than those named (Thai, K
 import hashlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import add
 
 import numpy as np
@@ -89,6 +90,17 @@ def any_terms(text: str) -> list[str]:
     return found
 
 
+def counted_query_terms(text: str) -> tuple[dict[str, int], int]:
+    """Return the first 64 distinct terms of a query with their counts in it, and how many distinct ones it has (LEX-4).
+
+    Example:
+        >>> counted_query_terms("退款 退款 政策")
+        ({'退款': 2, '政策': 1}, 2)
+    """
+    counted = Counter(terms(text))
+    return dict(islice(counted.items(), MAX_QUERY_TERMS)), len(counted)
+
+
 def query_terms(text: str) -> tuple[list[str], int]:
     """Return the first 64 distinct terms of a query, and how many distinct ones it has (LEX-4).
 
@@ -96,8 +108,8 @@ def query_terms(text: str) -> tuple[list[str], int]:
         >>> query_terms("退款 退款 政策")
         (['退款', '政策'], 2)
     """
-    distinct = list(dict.fromkeys(terms(text)))
-    return distinct[:MAX_QUERY_TERMS], len(distinct)
+    used, given = counted_query_terms(text)
+    return list(used), given
 
 
 def is_single_ideograph(term: str) -> bool:

@@ -5,14 +5,13 @@ channel's candidates, and then the hits, are read in short ones of their own. If
 starts anew, the last time inside a single transaction.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbretrieval.analysis import query_terms, terms
+from kbretrieval.analysis import counted_query_terms
 from kbretrieval.channels.bm25 import METHOD, STATISTICS, rank_bm25
 from kbretrieval.channels.fts5 import METHOD as FTS_METHOD
 from kbretrieval.channels.fts5 import STATISTICS as FTS_STATISTICS
@@ -50,9 +49,8 @@ def checked_query(query: object) -> str:
 
 def analyzed(query: str) -> QueryTerms:
     """Return the terms of a query as both channels use them (LEX-4)."""
-    used, given = query_terms(query)
-    counted = Counter(terms(query))
-    return QueryTerms(tuple(used), tuple(counted[term] for term in used), given)
+    used, given = counted_query_terms(query)
+    return QueryTerms(tuple(used), tuple(used.values()), given)
 
 
 class _CommitMoved(Exception):
@@ -126,7 +124,7 @@ class Search:
             return rank_sparse(snapshot, eligible, self._terms, encoder.floor, window)
         coded = self._engine.quantizer.query(self._query_vector)
         selection = select_dense(snapshot, eligible, coded, encoder.floor, window)
-        vectors = self._read_vectors(snapshot, selection.wanted().tolist(), moment)
+        vectors = self._read_vectors(snapshot, selection.wanted.tolist(), moment)
         return rank_dense(
             selection,
             vectors,

@@ -7,7 +7,7 @@ import numpy as np
 
 from kbretrieval.analysis import terms
 from kbretrieval.bench.filling import FORMAT, TENANT, acl, reader
-from kbretrieval.bench.texts import Vocabulary, query, source
+from kbretrieval.bench.texts import Vocabulary, source
 from kbretrieval.bench.timing import Series, timed, without_collector
 from kbretrieval.bench.vectors import Remembering
 from kbretrieval.chunking import chunks
@@ -94,8 +94,3 @@ def updated(
             alone.append(wrote)
             whole.append(wrote + took)
     return Series(UPDATED, "engine, upsert alone", tuple(alone)), Series(UPDATED, "engine", tuple(whole))
-
-
-def first_query(chosen: Vocabulary) -> str:
-    """Return the query that opening is measured with."""
-    return query(chosen, 0, 8)

@@ -1,7 +1,7 @@
 """What every channel returns, and the one way in which rows become a ranked list."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,22 +72,8 @@ def best(keys: NDArray[np.int64], scores: Scores, window: int) -> tuple[tuple[in
 
 def skipped(channel: str, method: str, statistics: str, reason: str, terms: QueryTerms, eligible: int) -> Ranked:
     """Return the empty list of a channel that did not run, with the reason."""
-    trace = ChannelTrace(
-        channel=channel,
-        state="skipped",
-        reason=reason,
-        method=method,
-        statistics=statistics,
-        floor=None,
-        terms_given=terms.given,
-        terms_used=len(terms.used),
-        eligible=eligible,
-        scored=0,
-        below_floor=0,
-        beyond_window=0,
-        returned=0,
-    )
-    return Ranked((), trace)
+    empty = ran(channel, method, statistics, terms, (), floor=None, eligible=eligible, scored=0, candidates=0)
+    return Ranked((), replace(empty.trace, state="skipped", reason=reason))
 
 
 def ran(

@@ -62,7 +62,7 @@ class Selection:
 
     surely_above: rows outside `unsure` whose score is surely at the floor or above. unsure: keys of rows whose bounds
     straddle the floor, where they are few enough to be read; else None, and `roughly_above` counts those whose middle
-    between the bounds reaches it.
+    between the bounds reaches it. wanted: `keys` and `unsure` together, ascending: their float32 vectors must be read.
     """
 
     keys: Ints
@@ -70,10 +70,7 @@ class Selection:
     surely_above: int
     unsure: Ints | None
     roughly_above: int
-
-    def wanted(self) -> Ints:
-        """Return the chunk keys whose float32 vectors must be read, ascending."""
-        return self.keys if self.unsure is None else np.union1d(self.keys, self.unsure)
+    wanted: Ints
 
 
 def select_dense(snapshot: Snapshot, eligible: Eligible, query: CodedQuery, floor: float, window: int) -> Selection:
@@ -89,12 +86,14 @@ def select_dense(snapshot: Snapshot, eligible: Eligible, query: CodedQuery, floo
     few = len(straddling) <= MAX_UNSURE
     keys = snapshot.column("chunk_keys")
     middle = (lower[straddling] + upper[straddling]) / 2
+    best_keys, unsure = keys[rows[chosen]], keys[rows[straddling]]
     return Selection(
-        keys=keys[rows[chosen]],
+        keys=best_keys,
         scored=len(rows),
         surely_above=int(np.count_nonzero(lower >= floor)),
-        unsure=keys[rows[straddling]] if few else None,
+        unsure=unsure if few else None,
         roughly_above=int(np.count_nonzero(middle >= floor)),
+        wanted=np.union1d(best_keys, unsure) if few else best_keys,
     )
 
 
@@ -154,8 +153,8 @@ def rank_dense(
     floor: float,
     window: int,
 ) -> Ranked:
-    """Return the best rows from the float32 vectors of `selection.wanted()`, in its order; ties by chunk key."""
-    wanted = selection.wanted()
+    """Return the best rows from the float32 vectors of `selection.wanted`, in its order; ties by chunk key."""
+    wanted = selection.wanted
     error = len(query) * 2.0**-23
     rough = np.einsum("ij,j->i", vectors, query).astype(np.float64)
     near = np.abs(rough - floor) <= error

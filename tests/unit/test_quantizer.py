@@ -90,7 +90,7 @@ def test_the_selection_gives_the_plain_scan_bit_for_bit(
         snapshot = Snapshot("t", 1, parts, np.ones(len(vectors), np.bool_), np.zeros(len(vectors), np.int64), ((),))
         view = view_of(mask, snapshot.column("lengths"))
         selection = select_dense(snapshot, view, quantizer.query(query), floor, window)
-        chosen = selection.wanted()
+        chosen = selection.wanted
         assert set(chosen) <= set(keys[mask])  # nothing hidden is ever read
         ranked = rank_dense(
             selection, vectors[chosen - 1], query, NO_TERMS, eligible=view.count, floor=floor, window=window

@@ -21,12 +21,6 @@ def new_figure(width: float, height: float, kind: str) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def figure_texts(figure: Figure) -> list[str]:
-    """Return every text that the figure draws, tick labels included."""
-    figure.canvas.draw()
-    return [item.get_text() for item in figure.findobj(Text) if isinstance(item, Text)]
-
-
 def finish(figure: Figure, given: Iterable[str] = ()) -> Figure:
     """Return the figure, with a note when reader text among `given` lost characters; raises `MissingGlyph` (NB-4)."""
     note = replacement_note(given)
