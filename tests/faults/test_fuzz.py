@@ -7,6 +7,7 @@ KBRETRIEVAL_FUZZ_EXAMPLES. The examples are the same in every run.
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from io import BytesIO, TextIOWrapper
@@ -255,7 +256,10 @@ def test_a_command_line_runs_or_is_refused_in_one_line(
 def _copied(path: Path, folder: Path) -> Path:
     """A folder with a copy of the index and a kept hit, the same before each example."""
     for old in folder.iterdir():
-        old.unlink()
+        if old.is_dir():
+            shutil.rmtree(old)  # "notebooks html" makes one
+        else:
+            old.unlink()
     (folder / "kb.sqlite").write_bytes(path.read_bytes())
     (folder / "hits.json").write_text("[{}]", encoding="utf-8")
     (folder / "a.md").write_text("# 甲", encoding="utf-8")
