@@ -96,6 +96,7 @@ class Index:
     def close(self) -> None:
         """Close the file; a second close is harmless, every other call is `index_closed` from then on."""
         self._engine.connection.close()
+        self._engine.resident.close()
 
     def __enter__(self) -> "Index":
         return self

@@ -27,7 +27,8 @@ from kbretrieval.identity import Context
 from kbretrieval.options import SearchOptions
 from kbretrieval.rerank import RERANKERS, rerank, title_overlap
 from kbretrieval.results import Hit, SearchResult
-from kbretrieval.snapshot.snapshot import Eligible, Snapshot
+from kbretrieval.snapshot.eligible import Eligible
+from kbretrieval.snapshot.snapshot import Snapshot
 from kbretrieval.store.chunk_rows import Found, found_chunks
 from kbretrieval.store.documents import current_commit
 from kbretrieval.store.vector_rows import vectors_by_key
@@ -123,7 +124,7 @@ class Search:
         if self._query_vector is None:
             return rank_sparse(snapshot, eligible, self._terms, encoder.floor, window)
         coded = self._engine.quantizer.query(self._query_vector)
-        selection = select_dense(snapshot, eligible, coded, encoder.floor, window)
+        selection = select_dense(snapshot, eligible, coded, encoder.floor, window, self._engine.resident.scanners)
         vectors = self._read_vectors(snapshot, selection.wanted.tolist(), moment)
         return rank_dense(
             selection,

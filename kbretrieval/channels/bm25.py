@@ -15,8 +15,9 @@ import numpy as np
 from kbretrieval.analysis import is_single_ideograph, term_code
 from kbretrieval.channels.postings import eligible_postings
 from kbretrieval.channels.ranking import QueryTerms, Ranked, Scores, best, ran, skipped
+from kbretrieval.snapshot.eligible import Eligible
 from kbretrieval.snapshot.segment import Postings, Segment
-from kbretrieval.snapshot.snapshot import Eligible, Snapshot
+from kbretrieval.snapshot.snapshot import Snapshot
 
 K1 = 1.2
 B = 0.75
@@ -49,8 +50,8 @@ def bm25_scores(snapshot: Snapshot, eligible: Eligible, terms: QueryTerms) -> Sc
         parts = eligible_postings(snapshot, eligible, term, term_postings)
         weight = inverse_document_frequency(eligible.count, sum(len(part.rows) for part in parts)) * (K1 + 1.0)
         for part in parts:
-            norm = K1 * (1.0 - B + B * part.of(eligible.relative_lengths)[part.rows])
-            part.of(scores)[part.rows] += weight * part.counts / (part.counts + norm)
+            divisor = part.counts + K1 * (1.0 - B + B * part.of(eligible.relative_lengths).take(part.rows))
+            part.of(scores)[part.rows] += weight * part.counts / divisor
     return scores
 
 
@@ -59,7 +60,7 @@ def rank_bm25(snapshot: Snapshot, eligible: Eligible, terms: QueryTerms, window:
     if not terms.used:
         return skipped("lexical", METHOD, STATISTICS, "no_terms", terms, eligible.count)
     scores = bm25_scores(snapshot, eligible, terms)
-    held = np.flatnonzero(scores)  # every contribution is above zero
+    held = np.flatnonzero(scores > 0)  # every contribution is above zero
     return ran(
         "lexical",
         METHOD,

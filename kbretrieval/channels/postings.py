@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbretrieval.analysis import term_code
-from kbretrieval.snapshot.segment import Postings, Rows, Segment
-from kbretrieval.snapshot.snapshot import Eligible, Snapshot
+from kbretrieval.snapshot.eligible import Eligible
+from kbretrieval.snapshot.segment import Ints, Postings, Segment
+from kbretrieval.snapshot.snapshot import Snapshot
 
 LookUp = Callable[[Segment, str], Postings]
 
@@ -19,7 +20,7 @@ class Part:
 
     base: int
     size: int
-    rows: Rows
+    rows: Ints
     counts: NDArray[np.float64]
 
     def of(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -49,6 +50,7 @@ def eligible_postings(
             keep = eligible.mask[base : base + len(segment)][rows]
             rows, counts = rows[keep], counts[keep]
         if len(rows):
-            parts.append(Part(base, len(segment), rows, counts.astype(np.float64)))
+            # Wide indexes now: each use of narrow ones would widen them again.
+            parts.append(Part(base, len(segment), rows.astype(np.int64), counts.astype(np.float64)))
         base += len(segment)
     return parts

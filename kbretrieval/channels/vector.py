@@ -8,7 +8,6 @@ Proof: the k rows with the largest a score at least A - e, so a row of the best 
 Those few are scored in float64, multiplied and summed row by row in one order, so that equal texts score exactly equal.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,17 +15,17 @@ from numpy.typing import NDArray
 
 from kbretrieval.channels.postings import eligible_postings
 from kbretrieval.channels.ranking import QueryTerms, Ranked, Scores, best, least_of_best, ran, skipped
-from kbretrieval.encoders.quantizer import CodedQuery, CodedRows, integer_dots
+from kbretrieval.encoders.quantizer import CodedQuery, integer_dots
 from kbretrieval.errors import IndexCorrupt
+from kbretrieval.snapshot.eligible import CodedView, Eligible, Part
+from kbretrieval.snapshot.scanners import Scanners
 from kbretrieval.snapshot.segment import Ints
-from kbretrieval.snapshot.snapshot import Eligible, Snapshot
+from kbretrieval.snapshot.snapshot import Snapshot
 
 STATISTICS = "none"
 SPARSE = "term-cosine/1"
 DENSE = "exact-cosine/1"
-BLOCK_ROWS = 16_384
 MAX_UNSURE = 512
-MAX_RUNS = 16
 
 
 def rank_sparse(snapshot: Snapshot, eligible: Eligible, terms: QueryTerms, floor: float, window: int) -> Ranked:
@@ -38,7 +37,7 @@ def rank_sparse(snapshot: Snapshot, eligible: Eligible, terms: QueryTerms, floor
         for part in eligible_postings(snapshot, eligible, term):
             part.of(dots)[part.rows] += count * part.counts
     squares = snapshot.column("squares")
-    held = np.flatnonzero(dots)
+    held = np.flatnonzero(dots > 0)
     query_square = sum(count * count for count in terms.counts)
     scores = dots[held] / np.sqrt((squares[held] * query_square).astype(np.float64))
     kept = scores >= floor
@@ -73,67 +72,65 @@ class Selection:
     wanted: Ints
 
 
-def select_dense(snapshot: Snapshot, eligible: Eligible, query: CodedQuery, floor: float, window: int) -> Selection:
+def select_dense(
+    snapshot: Snapshot,
+    eligible: Eligible,
+    query: CodedQuery,
+    floor: float,
+    window: int,
+    scanners: Scanners | None = None,
+) -> Selection:
     """Return which eligible rows may belong to the best `window` at or above the floor; loses none of them.
 
+    Bounds are worked out only where they can matter. Let R be the widest reach of any row and t the `window`-th largest
+    rough score: `window` rows score at least t - R, so a row of the best has a rough score of at least t - 2R.
     Raises `index_corrupt` where a readable row's int8 row is damaged: a list without it would look complete.
     """
-    _refuse_damage(snapshot, eligible)
-    rows, lower, upper = _bounds(snapshot, eligible, query)
-    reach = max(floor, least_of_best(lower, window))
-    chosen = np.flatnonzero(upper >= reach)
-    straddling = np.flatnonzero((lower < floor) & (upper >= floor))
+    if eligible.damaged:
+        raise IndexCorrupt(f"{eligible.count} rows are eligible, {eligible.damaged} of them have a damaged vector")
+    view = eligible.coded()
+    rough = rough_scores(view, query, scanners)
+    widest = query.reach(view.norms.max(initial=0.0), view.residuals.max(initial=0.0))
+    lower, upper, near = _bounds(view, query, rough, max(least_of_best(rough, window) - widest, floor) - widest)
+    chosen = near[upper >= max(floor, least_of_best(lower, window))]
+    sure = rough >= floor + widest
+    lower, upper, around = _bounds(view, query, np.where(sure, -np.inf, rough), floor - widest)
+    straddling = around[(lower < floor) & (upper >= floor)]
     few = len(straddling) <= MAX_UNSURE
     keys = snapshot.column("chunk_keys")
-    middle = (lower[straddling] + upper[straddling]) / 2
-    best_keys, unsure = keys[rows[chosen]], keys[rows[straddling]]
+    best_keys, unsure = keys[view.rows[chosen]], keys[view.rows[straddling]]
     return Selection(
         keys=best_keys,
-        scored=len(rows),
-        surely_above=int(np.count_nonzero(lower >= floor)),
+        scored=len(rough),
+        surely_above=int(np.count_nonzero(sure)) + int(np.count_nonzero(lower >= floor)),
         unsure=unsure if few else None,
-        roughly_above=int(np.count_nonzero(middle >= floor)),
+        roughly_above=int(np.count_nonzero(rough[straddling] >= floor)),
         wanted=np.union1d(best_keys, unsure) if few else best_keys,
     )
 
 
-def _refuse_damage(snapshot: Snapshot, eligible: Eligible) -> None:
-    count = int(np.count_nonzero(snapshot.column("damaged")[eligible.rows]))
-    if count:
-        raise IndexCorrupt(f"{eligible.count} rows are eligible, {count} of them have a damaged vector")
+def rough_scores(view: CodedView, query: CodedQuery, scanners: Scanners | None = None) -> Scores:
+    """Return the score of every row of a view as its int8 row tells it; several threads share a long one."""
+    dots = np.empty(len(view.rows), np.float64)
+
+    def fill(part: Part) -> None:
+        dots[part.begin : part.end] = part.wanted(integer_dots(part.codes(), query.codes))
+
+    if scanners is None:
+        for part in view.parts:
+            fill(part)
+    else:
+        scanners.each(fill, view.parts)
+    dots *= query.step
+    dots += query.constant
+    return dots
 
 
-def _bounds(snapshot: Snapshot, eligible: Eligible, query: CodedQuery) -> tuple[Ints, Scores, Scores]:
-    """Return the eligible rows that have a vector, ascending over all segments, and the bounds of their scores."""
-    rows, lower, upper = [np.zeros(0, np.int64)], [np.zeros(0)], [np.zeros(0)]
-    for held, block in _blocks(snapshot, eligible):
-        low, high = query.bounds(integer_dots(block.codes, query.codes), block)
-        rows.append(held)
-        lower.append(low)
-        upper.append(high)
-    return np.concatenate(rows), np.concatenate(lower), np.concatenate(upper)
-
-
-def _blocks(snapshot: Snapshot, eligible: Eligible) -> Iterator[tuple[Ints, CodedRows]]:
-    """Yield eligible rows with a vector in blocks that fit a cache: views of runs, copies of scattered rows."""
-    base = 0
-    for segment in snapshot.segments:
-        begin, end = np.searchsorted(eligible.rows, (base, base + len(segment)))
-        here = eligible.rows[begin:end] - base
-        held = here[segment.has_vector[here]]
-        for at in range(0, len(held), BLOCK_ROWS):
-            for part in _runs(held[at : at + BLOCK_ROWS]):
-                whole = part[-1] - part[0] + 1 == len(part)
-                place = slice(int(part[0]), int(part[-1]) + 1) if whole else part
-                rows = segment.vectors
-                yield part + base, CodedRows(rows.codes[place], rows.residuals[place], rows.norms[place])
-        base += len(segment)
-
-
-def _runs(rows: Ints) -> list[Ints]:
-    """Return ascending rows cut at their gaps where these are few, so that a hidden or dead row costs no copy."""
-    gaps = np.flatnonzero(np.diff(rows) > 1) + 1
-    return np.split(rows, gaps) if len(gaps) <= MAX_RUNS else [rows]
+def _bounds(view: CodedView, query: CodedQuery, rough: Scores, least: float) -> tuple[Scores, Scores, Ints]:
+    """Return lower and upper bounds for the rows whose rough score is at least `least`, and which rows these are."""
+    near = np.flatnonzero(rough >= least)
+    scores, reach = rough[near], query.reach(view.norms[near], view.residuals[near])
+    return scores - reach, scores + reach, near
 
 
 def exact_scores(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> Scores:

@@ -35,6 +35,7 @@ _EXACT_IN_FLOAT32 = 2**24
 
 Codes = NDArray[np.int8]
 Floats = NDArray[np.float64]
+Norms = Any  # one float32 number or an array of them: NumPy's types do not tell that the result is of the same kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,12 @@ class CodedQuery:
 
     def bounds(self, dots: Floats, rows: CodedRows) -> tuple[Floats, Floats]:
         """Return lower and upper bounds of the exact scores, from the integer products of the codes."""
-        rough = self.constant + self.step * dots
-        reach = self.rest * rows.norms + self.norm * rows.residuals + SLACK
+        rough, reach = self.constant + self.step * dots, self.reach(rows.norms, rows.residuals)
         return rough - reach, rough + reach
+
+    def reach(self, norms: Norms, residuals: Norms) -> Norms:
+        """Return the right-hand side of the theorem, |g| |c| + |q| |r|, and a little more; for one row or many."""
+        return self.rest * norms + self.norm * residuals + SLACK
 
 
 @dataclass(frozen=True, slots=True)

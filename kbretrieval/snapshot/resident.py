@@ -6,6 +6,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from kbretrieval.snapshot.scanners import Scanners
 from kbretrieval.snapshot.snapshot import Snapshot, advanced, empty_snapshot
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import current_commit
@@ -82,6 +83,7 @@ class Resident:
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
         self.shelf = Shelf(dimension)
+        self.scanners = Scanners()
         self._snapshots: dict[str, Snapshot] = {}
         self._lock = Lock()
 
@@ -90,6 +92,11 @@ class Resident:
         with self._lock:
             self._snapshots.clear()
         self.shelf.forget()
+
+    def close(self) -> None:
+        """Let go of everything, the threads included."""
+        self.forget()
+        self.scanners.close()
 
     def current(self, connection: Connection, tenant: str) -> Snapshot:
         """Return the snapshot of the current commit; inside a read transaction (VEC-8)."""

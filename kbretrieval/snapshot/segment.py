@@ -5,6 +5,7 @@ Row order is chunk-key order, so a tie by chunk key is a tie by row. Nothing her
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 from kbretrieval.analysis import PACKED, codes_hold
 from kbretrieval.encoders.quantizer import CodedRows
 from kbretrieval.errors import IndexCorrupt
-from kbretrieval.store.chunk_rows import CODE, COUNT
-from kbretrieval.store.search_rows import SearchRow
+from kbretrieval.store.search_rows import CodedColumns, SearchRows
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.int32]
+Counts = NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Postings:
     """The rows that hold a term, ascending, with the term's count in each."""
 
     rows: Rows
-    counts: Ints
+    counts: Counts | Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Segment:
     codes: Ints
     offsets: Ints
     rows: Rows
-    counts: NDArray[np.uint16]
+    counts: Counts
     vectors: CodedRows
     has_vector: NDArray[np.bool_]
     damaged: NDArray[np.bool_]
@@ -55,9 +56,9 @@ class Segment:
         """Return the posting list of one term code; empty where no row holds it."""
         at = int(np.searchsorted(self.codes, code))
         if at == len(self.codes) or self.codes[at] != code:
-            return Postings(np.zeros(0, np.int32), np.zeros(0, np.int64))
+            return Postings(np.zeros(0, np.int32), np.zeros(0, np.uint16))
         begin, end = self.offsets[at], self.offsets[at + 1]
-        return Postings(self.rows[begin:end], self.counts[begin:end].astype(np.int64))
+        return Postings(self.rows[begin:end], self.counts[begin:end])
 
     def codes_holding(self, character: str) -> Ints:
         """Return the codes of one or two code points that hold a character (LEX-9)."""
@@ -81,9 +82,9 @@ class Segment:
 # 42 bits of a packed code, 17 of a row, 4 of a count: a positive int64.
 ROW_BITS = 17
 _COUNT_BITS = 4
-_CODE_SHIFT = ROW_BITS + _COUNT_BITS
 _ROW_MASK = (1 << ROW_BITS) - 1
 _MOST = (1 << _COUNT_BITS) - 1
+_LAST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,92 +92,94 @@ class _TermMajor:
     codes: Ints
     offsets: Ints
     rows: Rows
-    counts: NDArray[np.uint16]
+    counts: Counts
 
 
-def _term_major(codes: Ints, rows: Ints, counts: NDArray[np.uint16]) -> _TermMajor:
+def _term_major(codes: Ints, rows: Rows, counts: Counts) -> _TermMajor:
     """Turn (code, row, count) triples, rows ascending, into posting lists.
 
     Packed codes, nearly all, are sorted as one integer of code, row and count; a count that does not fit is put back
-    afterwards. Sorting integers is several times as fast as sorting places.
+    afterwards. Sorting integers is several times as fast as sorting places, and each pass over them is in place.
     """
     long = np.flatnonzero(codes >= PACKED)
-    short = np.delete(np.arange(len(codes)), long) if len(long) else slice(None)
-    key = codes[short] << _CODE_SHIFT
-    key |= rows[short] << _COUNT_BITS
-    ordered = key | np.minimum(counts[short], _MOST)
-    ordered.sort()
-    found = (ordered >> _COUNT_BITS) & _ROW_MASK
-    number = (ordered & _MOST).astype(np.uint16)
-    large = np.flatnonzero(counts[short] >= _MOST)
-    number[np.searchsorted(ordered, key[large])] = counts[short][large]
+    key = codes << ROW_BITS
+    key |= rows
+    key <<= _COUNT_BITS
+    key |= np.minimum(counts, _MOST)
+    key[long] = _LAST  # sorted to the end, and cut off there
+    large = np.flatnonzero((counts >= _MOST) & (key != _LAST))
+    large_keys = key[large]
+    key.sort()
+    key = key[: len(key) - len(long)]
+    places = np.searchsorted(key, large_keys)
+    low = key.astype(np.int32)  # the lower half: row and count
+    number = (low & _MOST).astype(np.uint16)
+    number[places] = counts[large]
+    low >>= _COUNT_BITS
+    low &= _ROW_MASK
+    key >>= ROW_BITS + _COUNT_BITS
     long = long[np.argsort(codes[long], kind="stable")]  # stable: within a code the rows stay ascending
-    by_code = np.concatenate([ordered >> _CODE_SHIFT, codes[long]])
-    starts = np.flatnonzero(np.diff(by_code, prepend=-1))  # codes are positive, so the first one differs from -1
+    starts, long_starts = _starts(key), _starts(codes[long])
     return _TermMajor(
-        by_code[starts],
-        np.append(starts, codes.size).astype(np.int64),
-        np.concatenate([found, rows[long]]).astype(np.int32),
+        np.concatenate([key[starts], codes[long[long_starts]]]),
+        np.concatenate([starts, long_starts + len(key), [len(codes)]]),
+        np.concatenate([low, rows[long]]),
         np.concatenate([number, counts[long]]),
     )
 
 
-def build_segment(found: Sequence[SearchRow], doc_keys: Ints, dimension: int) -> Segment:
+def _starts(ordered: Ints) -> Ints:
+    """Return where each run of equal values begins."""
+    begins = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    return np.flatnonzero(begins)
+
+
+def build_segment(found: SearchRows, doc_keys: Ints, dimension: int) -> Segment:
     """Return the segment of search rows that come by ascending chunk key, with the document of each."""
-    sizes = np.fromiter((len(row.codes) // CODE.itemsize for row in found), np.int64, len(found))
-    codes = np.frombuffer(b"".join(row.codes for row in found), CODE).astype(np.int64)
-    counts = np.frombuffer(b"".join(row.counts for row in found), COUNT).astype(np.uint16)
-    owners = np.repeat(np.arange(len(found)), sizes)
-    lengths = np.fromiter((row.length for row in found), np.int64, len(found))
-    if (np.bincount(owners, counts, len(found)) != lengths).any() or (codes < 0).any():
+    ends = np.cumsum(found.sizes)
+    if (_sums(found.counts, ends) != found.lengths).any() or (found.codes.size and found.codes.min() < 0):
         raise IndexCorrupt("a posting list's length and the sum of its counts differ, or a term code is below 0")
-    lists = _term_major(codes, owners, counts)
-    vectors, offered = _coded(found, dimension)
-    missing = np.full(len(found), dimension > 0) & (lengths > 0) & ~offered  # text with terms has a vector
-    sound = offered & _plausible(vectors, found, dimension)
+    lists = _term_major(found.codes, np.repeat(np.arange(len(ends), dtype=np.int32), found.sizes), found.counts)
+    coded = found.vectors
+    missing = np.full(len(ends), dimension > 0) & (found.lengths > 0) & ~coded.offered  # text with terms has a vector
+    sound = coded.whole & _plausible(coded)
     return Segment(
-        chunk_keys=np.fromiter((row.chunk_key for row in found), np.int64, len(found)),
+        chunk_keys=found.chunk_keys,
         doc_keys=doc_keys,
-        lengths=lengths,
-        squares=np.bincount(owners, counts.astype(np.float64) ** 2, len(found)).astype(np.int64),
+        lengths=found.lengths,
+        squares=_sums(np.square(found.counts, dtype=np.int64), ends),
         codes=lists.codes,
         offsets=lists.offsets,
         rows=lists.rows,
         counts=lists.counts,
-        vectors=vectors,
+        vectors=CodedRows(coded.codes, coded.residuals, coded.norms),
         has_vector=sound,
-        damaged=missing | (offered & ~sound),
+        damaged=missing | (coded.offered & ~sound),
     )
 
 
-def _coded(found: Sequence[SearchRow], dimension: int) -> tuple[CodedRows, NDArray[np.bool_]]:
-    blank = bytes(dimension)
-    blobs = (row.vector if row.vector is not None and len(row.vector) == dimension else blank for row in found)
-    codes = np.frombuffer(b"".join(blobs), np.int8).reshape(len(found), dimension)
-    residuals = np.fromiter((row.residual for row in found), np.float32, len(found))
-    norms = np.fromiter((row.norm for row in found), np.float32, len(found))
-    offered = np.fromiter((row.vector is not None for row in found), np.bool_, len(found))
-    return CodedRows(codes, residuals, norms), offered
+def _sums(values: NDArray[Any], ends: Ints) -> Ints:
+    """Return the sum of each stretch of values, the next beginning where one ends; the first at 0."""
+    total = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=total[1:])
+    made: Ints = np.diff(total[ends], prepend=0)
+    return made
 
 
-def _plausible(vectors: CodedRows, found: Sequence[SearchRow], dimension: int) -> NDArray[np.bool_]:
-    whole = np.fromiter(
-        (row.vector is not None and len(row.vector) == dimension for row in found), np.bool_, len(found)
-    )
+def _plausible(coded: CodedColumns) -> NDArray[np.bool_]:
     # Written this way round, a NaN is not plausible either.
-    return (
-        whole & (vectors.residuals >= 0) & (vectors.residuals <= 2) & (vectors.norms >= 0) & np.isfinite(vectors.norms)
-    )
+    return (coded.residuals >= 0) & (coded.residuals <= 2) & (coded.norms >= 0) & np.isfinite(coded.norms)
 
 
 def joined(segments: Sequence[Segment], alive: NDArray[np.bool_]) -> Segment:
     """Return one segment of the live rows of several; `alive` runs over all their rows in order."""
     keep = np.flatnonzero(alive)
-    new_row = np.full(len(alive), -1, np.int64)
-    new_row[keep] = np.arange(len(keep))
+    new_row = np.full(len(alive), -1, np.int32)
+    new_row[keep] = np.arange(len(keep), dtype=np.int32)
     codes, rows, counts, base = [], [], [], 0
     for segment in segments:
-        owners = new_row[segment.rows.astype(np.int64) + base]
+        owners = new_row[base : base + len(segment)][segment.rows]
         held = owners >= 0
         codes.append(np.repeat(segment.codes, np.diff(segment.offsets))[held])
         rows.append(owners[held])

@@ -14,39 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbretrieval.identity import Context
+from kbretrieval.snapshot.eligible import Eligible, Mask, view_of
 from kbretrieval.snapshot.segment import ROW_BITS, Ints, Segment, build_segment, joined
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.policies import Changed, acls_of, changed_documents
 from kbretrieval.store.search_rows import search_keys, search_rows
 
-Mask = NDArray[np.bool_]
-
 SEGMENT_ROWS = 1 << ROW_BITS
 CACHED_VIEWS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Eligible:
-    """The rows that one context may read, as a mask over all rows and ascending.
-
-    relative_lengths: of every row, its length divided by the mean length of the eligible ones; shape of the mask.
-    """
-
-    mask: Mask
-    rows: Ints
-    relative_lengths: NDArray[np.float64]
-
-    @property
-    def count(self) -> int:
-        """Their number."""
-        return len(self.rows)
-
-
-def view_of(mask: Mask, lengths: Ints) -> Eligible:
-    """Return the rows that a mask allows, with lengths relative to their mean (1 where all are empty)."""
-    rows = np.flatnonzero(mask)
-    total = int(lengths[rows].sum())
-    return Eligible(mask, rows, lengths / (total / len(rows) if total else 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +39,7 @@ class Snapshot:
     _lock: Lock = field(default_factory=Lock, compare=False, repr=False)
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a per-row column over all segments: chunk_keys, doc_keys, lengths, squares or damaged."""
+        """Return a per-row column over all segments: chunk_keys, doc_keys or squares."""
         with self._lock:
             if name not in self._columns:
                 parts = [getattr(segment, name) for segment in self.segments]
@@ -88,7 +63,7 @@ class Snapshot:
 
     def _view(self, allowed: Mask) -> Eligible:
         mask = self.alive & allowed[self.acl_numbers] if len(allowed) else np.zeros(len(self.alive), np.bool_)
-        return view_of(mask, self.column("lengths"))
+        return view_of(mask, self.segments)
 
 
 def empty_snapshot(tenant: str) -> Snapshot:
@@ -123,7 +98,7 @@ def advanced(old: Snapshot, connection: Connection, commit: int, dimension: int)
 
 
 def _read_segment(connection: Connection, keys: Ints, doc_keys: Ints, dimension: int) -> Segment:
-    return build_segment(search_rows(connection, keys.tolist()), doc_keys, dimension)
+    return build_segment(search_rows(connection, keys.tolist(), dimension), doc_keys, dimension)
 
 
 def _numbered(

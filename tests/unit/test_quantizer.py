@@ -1,5 +1,7 @@
 """The certificate of the dense channel: int8 rows select, and lose nothing (PRF-3, VEC-7)."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,8 +15,10 @@ from kbretrieval.encoders.bge import bge_quantizer
 from kbretrieval.encoders.quantizer import Quantizer, integer_dots, plain, quantizer_of
 from kbretrieval.encoders.terms import TermEncoder
 from kbretrieval.identity import Context
+from kbretrieval.snapshot.eligible import view_of
+from kbretrieval.snapshot.scanners import Scanners
 from kbretrieval.snapshot.segment import Segment
-from kbretrieval.snapshot.snapshot import Snapshot, view_of
+from kbretrieval.snapshot.snapshot import Snapshot
 
 Vectors = NDArray[np.float32]
 NO_TERMS = QueryTerms((), (), 0)
@@ -54,6 +58,13 @@ def segment_of(vectors: Vectors, quantizer: Quantizer, first_key: int) -> Segmen
     )
 
 
+@pytest.fixture(scope="module")
+def scanners() -> Iterator[Scanners]:
+    made = Scanners(threads=3)
+    yield made
+    made.close()
+
+
 @pytest.mark.promise("PRF-3", "VEC-7")
 @given(seed=st.integers(0, 10**6), dimension=st.sampled_from([1, 2, 8, 64]), spread=st.sampled_from([0.01, 1.0, 50.0]))
 def test_every_score_lies_between_its_bounds(seed: int, dimension: int, spread: float) -> None:
@@ -73,9 +84,11 @@ def test_every_score_lies_between_its_bounds(seed: int, dimension: int, spread: 
     floor=st.sampled_from([-1.0, 0.0, 0.4, 0.99]),
     share=st.sampled_from([0.0, 0.05, 0.5, 1.0]),
     repeats=st.integers(1, 4),
+    block=st.sampled_from([7, 8192]),
+    copied=st.sampled_from([0, 200, 2**20]),
 )
 def test_the_selection_gives_the_plain_scan_bit_for_bit(
-    seed: int, window: int, floor: float, share: float, repeats: int
+    scanners: Scanners, seed: int, window: int, floor: float, share: float, repeats: int, block: int, copied: int
 ) -> None:
     rng = np.random.default_rng(seed)
     vectors = np.tile(units(seed, 40, 16), (repeats, 1))  # duplicates: exact ties
@@ -88,8 +101,11 @@ def test_the_selection_gives_the_plain_scan_bit_for_bit(
     for quantizer in quantizers(16, seed):
         parts = (segment_of(vectors[:cut], quantizer, 1), segment_of(vectors[cut:], quantizer, cut + 1))
         snapshot = Snapshot("t", 1, parts, np.ones(len(vectors), np.bool_), np.zeros(len(vectors), np.int64), ((),))
-        view = view_of(mask, snapshot.column("lengths"))
-        selection = select_dense(snapshot, view, quantizer.query(query), floor, window)
+        view = view_of(mask, snapshot.segments)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("kbretrieval.snapshot.eligible.BLOCK_ROWS", block)
+            patch.setattr("kbretrieval.snapshot.eligible.KEPT_COPY_BYTES", copied)
+            selection = select_dense(snapshot, view, quantizer.query(query), floor, window, scanners)
         chosen = selection.wanted
         assert set(chosen) <= set(keys[mask])  # nothing hidden is ever read
         ranked = rank_dense(
@@ -107,7 +123,7 @@ def test_good_constants_leave_few_candidates() -> None:
     for quantizer in quantizers(64, 3):
         segment = segment_of(vectors, quantizer, 1)
         snapshot = Snapshot("t", 1, (segment,), np.ones(4000, np.bool_), np.zeros(4000, np.int64), ((),))
-        view = view_of(snapshot.alive, snapshot.column("lengths"))
+        view = view_of(snapshot.alive, snapshot.segments)
         read.append(len(select_dense(snapshot, view, quantizer.query(query), -1.0, 10).keys))
     fitted, _, absurd = read
     assert 10 <= fitted < 100
