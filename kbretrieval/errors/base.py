@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-INPUT, STATE, ACCESS, STORE, MODEL = 2, 4, 5, 6, 7
+INPUT, PARTIAL, STATE, ACCESS, STORE, MODEL = 2, 3, 4, 5, 6, 7
 
 
 class KBError(Exception):

@@ -163,3 +163,39 @@ class InvalidFixture(BadValue):
     """A fixture folder is missing a file, or a file has another shape."""
 
     code = "invalid_fixture"
+
+
+class SourceListingIncomplete(BadValue):
+    """A source could not be listed as a whole, so that nothing is known to be absent from it (SYN-4)."""
+
+    code = "source_listing_incomplete"
+
+
+class SourceUnreadable(BadValue):
+    """A listed file cannot be opened or read (SYN-5)."""
+
+    code = "source_unreadable"
+
+
+class UnsupportedEncoding(BadValue):
+    """Bytes in an encoding that nobody named, or that does not fit the one that was named (SYN-2)."""
+
+    code = "unsupported_encoding"
+
+
+class InvalidFrontMatter(BadValue):
+    """Front matter that names an id and cannot be read, so that it is unknown whose file this is (SYN-1)."""
+
+    code = "invalid_front_matter"
+
+
+class DuplicateIdentity(BadValue):
+    """Two files of one source with the same identity (SYN-1)."""
+
+    code = "duplicate_identity"
+
+
+class InvalidPolicy(BadValue):
+    """An ACL file with any fault (POL-1)."""
+
+    code = "invalid_policy"

@@ -1,6 +1,6 @@
 """Refusals that depend on who asks or on what is stored (exit statuses 5 and 4)."""
 
-from kbretrieval.errors.base import ACCESS, KBError, StateConflict
+from kbretrieval.errors.base import ACCESS, PARTIAL, KBError, StateConflict
 
 
 class TrustedContextRequired(KBError, PermissionError):
@@ -56,3 +56,28 @@ class ClaimFailed(StateConflict):
     """An experiment's outcome is not the promised one; no report is written."""
 
     code = "claim_failed"
+
+
+class DeletionsNeedConfirmation(StateConflict):
+    """A run of a source would delete more than a fifth of its documents, and five or more (SYN-4)."""
+
+    code = "deletions_need_confirmation"
+
+
+class DocumentOfAnotherSource(StateConflict):
+    """A file with the identity of a document that came from another source (SYN-1)."""
+
+    code = "document_of_another_source"
+
+
+class SourceChanged(StateConflict):
+    """A file that is no longer what it was when the run was planned; the next run takes it up (SYN-7)."""
+
+    code = "source_changed"
+
+
+class SomeItemsRefused(KBError):
+    """A run that ended with some items refused, the others done (SYN-5)."""
+
+    code = "some_items_refused"
+    exit_status = PARTIAL
