@@ -31,7 +31,7 @@ class Chapter:
 CHAPTERS: tuple[Chapter, ...] = (
     Chapter(0, "00_guide.ipynb", "导读与环境", "这台机器能做这些实验吗？", needs_model=True, published=True),
     Chapter(1, "01_contract.ipynb", "检索契约", "“答对了五百元”为什么还不够？", published=True),
-    Chapter(2, "02_identity.ipynb", "身份、版本与来源", "同名文档、乱序事件怎么办？"),
+    Chapter(2, "02_identity.ipynb", "身份、版本与来源", "同名文档、乱序事件怎么办？", published=True),
     Chapter(3, "03_projection.ipynb", "可定位的投影", "引用指向哪一份文本？"),
     Chapter(4, "04_chunking.ipynb", "切分与证据粒度", "窗口和重叠改变了什么？"),
     Chapter(5, "05_lexical.ipynb", "FTS5 词面基线", "词面召回做了什么，漏了什么？", published=True),
