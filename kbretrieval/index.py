@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Unpack
 
@@ -228,6 +229,11 @@ class Index:
         """Maintenance: remove the bytes of deleted text from the file; tombstones stay (DEL-5)."""
         self._engine.connection.check_usable()
         return maintenance.purge(self._engine)
+
+    def lone_run(self) -> AbstractContextManager[None]:
+        """Maintenance: keep other runs of many transactions out of this file; they wait, then are `busy` (SYN-7)."""
+        self._engine.connection.check_usable()
+        return self._engine.connection.lone_run()
 
     def backup(self, target: str | os.PathLike[str]) -> None:
         """Maintenance: copy the index into a new file; a restored copy revives what was revoked or deleted since."""

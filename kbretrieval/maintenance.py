@@ -28,6 +28,7 @@ def _status(connection: Connection, document: DocumentRow) -> DocumentStatus:
         content_commit=document.content_commit,
         acl_commit=document.acl_commit,
         sqlite=sqlite3.sqlite_version,
+        provenance=document.provenance,
     )
 
 

@@ -25,27 +25,36 @@ def split_front_matter(body: str) -> tuple[str | None, str]:
         >>> title, len(rest), rest[-2:]
         ('年假', 20, '正文')
     """
+    fields, end = front_matter(body)
+    if fields is None:
+        return None, body
+    title = fields.get("title")
+    blank = "".join(character if character == "\n" else " " for character in body[:end])
+    return (title.strip() or None) if isinstance(title, str) else None, blank + body[end:]
+
+
+def front_matter(body: str) -> tuple[dict[object, object] | None, int]:
+    """Return the fields of the front matter and where it ends, in code points; None and 0 where there is none.
+
+    Example:
+        >>> front_matter("---\\nid: 差旅\\n---\\n正文")
+        ({'id': '差旅'}, 14)
+    """
     lines = body.split("\n", 1)
     if len(lines) < 2 or lines[0].rstrip(" \t") != "---":
-        return None, body
+        return None, 0
     at = len(lines[0]) + 1
     begin = at
     while at <= len(body):
         end = body.find("\n", at)
         end = len(body) if end < 0 else end
         if body[at:end].rstrip(" \t") in ("---", "..."):
-            break
+            fields = _fields(body[begin:at])
+            return fields, 0 if fields is None else end
         at = end + 1
         if at - begin > MAX_FRONT_MATTER:
-            return None, body
-    else:
-        return None, body
-    fields = _fields(body[begin:at])
-    if fields is None:
-        return None, body
-    title = fields.get("title")
-    blank = "".join(character if character == "\n" else " " for character in body[:end])
-    return (title.strip() or None) if isinstance(title, str) else None, blank + body[end:]
+            break
+    return None, 0
 
 
 def _fields(block: str) -> dict[object, object] | None:

@@ -253,6 +253,7 @@ class DocumentStatus(Exported):
     content_commit: int | None
     acl_commit: int | None
     sqlite: str
+    provenance: Provenance | None = None
 
 
 @dataclass(frozen=True, slots=True)

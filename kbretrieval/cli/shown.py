@@ -113,4 +113,6 @@ def fields_text(value: dict[str, object]) -> str:
 def _plain(item: object) -> str:
     if isinstance(item, list):
         return safe(", ".join(map(str, item))) or "-"
+    if isinstance(item, dict):
+        return safe(", ".join(f"{name} {said}" for name, said in item.items() if said is not None)) or "-"
     return "-" if item is None else safe(str(item)).replace("\n", " ")

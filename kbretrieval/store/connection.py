@@ -29,6 +29,7 @@ from kbretrieval.store.files import create_private
 
 DEFAULT_WAIT_SECONDS = 30.0
 PAUSE_SECONDS = (0.0005, 0.004)
+RUN_SUFFIX = "-run"
 
 Row = tuple[Any, ...]
 Made = TypeVar("Made")
@@ -76,6 +77,7 @@ class Connection:
     """A connection to one file, usable from several threads; a forked child and a closed one are refused."""
 
     def __init__(self, path: Path, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> None:
+        self._path = path
         self._wait_seconds = wait_seconds
         self._pauses = random.Random()
         self._lock = threading.RLock()
@@ -163,6 +165,22 @@ class Connection:
         """A read transaction: everything inside sees one commit."""
         with self._transaction("BEGIN"):
             yield
+
+    @contextmanager
+    def lone_run(self) -> Iterator[None]:
+        """Hold the one lock of runs that take many transactions; another such run waits, then is `busy` (SYN-7).
+
+        It is the write lock of an empty file beside the index: it ends with its holder, however that ends, and holds up
+        nobody's single writes. The file stays: whoever removed it would let two runs in.
+        """
+        beside = Path(os.path.realpath(self._path) + RUN_SUFFIX)
+        create_private(beside)
+        lock = Connection(beside, self._wait_seconds)
+        try:
+            with lock.write():
+                yield
+        finally:
+            lock.close()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
