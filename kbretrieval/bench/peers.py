@@ -7,7 +7,7 @@ that is not installed is named as left out. Every peer gets its eligible rows wo
 import importlib
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -16,14 +16,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kbretrieval.analysis import term_codes
+from kbretrieval.bench.eager import K1, B, EagerWeights
 from kbretrieval.bench.filling import SHARES, TENANT, reader
 from kbretrieval.bench.plain import WINDOW, rrf
+from kbretrieval.snapshot.snapshot import Snapshot
 
 Keys = list[int]
 FTS5_NUMPY = "FTS5 + ACL join + NumPy float32"
 BM25S_FAISS = "bm25s + FAISS flat, id selector"
 USEARCH = "usearch exact, no filter"
-BM25S_LARGEST = 300_000
 
 _RANKED = """SELECT c.chunk_key, bm25(chunks_fts) AS score FROM chunks_fts
     CROSS JOIN chunks c ON c.chunk_key = chunks_fts.rowid CROSS JOIN documents d ON d.doc_key = c.doc_key
@@ -130,10 +132,9 @@ class Bm25sFaiss:
 
     name = BM25S_FAISS
 
-    def __init__(self, path: Path, rows: Rows, floor: float, bm25s: ModuleType, faiss: ModuleType) -> None:
-        self._rows, self._floor, self._faiss = rows, floor, faiss
-        self._lexical = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
-        self._lexical.index(_tokens(path), show_progress=False)
+    def __init__(self, weights: EagerWeights, rows: Rows, floor: float, bm25s: ModuleType, faiss: ModuleType) -> None:
+        self._rows, self._floor, self._faiss, self._columns = rows, floor, faiss, weights
+        self._lexical = searcher(weights, bm25s)
         self._weights = {share: mask.astype(np.float32) for share, mask in rows.masks.items()}
         self._flat = faiss.IndexFlatIP(rows.vectors.shape[1])
         self._flat.add(rows.vectors)
@@ -141,9 +142,9 @@ class Bm25sFaiss:
 
     def lexical(self, asked: Asked, share: int) -> Keys:
         """Return the best keys by BM25; rows of weight 0 are dropped."""
-        known = [term for term in asked.terms if term in self._lexical.vocab_dict]
+        known = self._columns.columns(term_codes(asked.terms))
         weights = None if share == SHARES[0] else self._weights[share]
-        scores = self._lexical.get_scores(known, weight_mask=weights)
+        scores = self._lexical.get_scores_from_ids(known, weight_mask=weights)
         return _nearest(self._rows.keys, scores, float(np.finfo(np.float32).tiny))
 
     def vector(self, asked: Asked, share: int) -> Keys:
@@ -171,15 +172,17 @@ class Usearch:
         return [int(key) for key in self._rows.keys[np.asarray(found.keys)[kept].astype(np.int64)]]
 
 
-def _tokens(path: Path) -> Sequence[Sequence[str]]:
-    raw = sqlite3.connect(path)
-    try:
-        # Interned: the same few hundred thousand terms come a hundred million times.
-        seen: dict[str, str] = {}
-        rows = raw.execute("SELECT terms FROM chunks_fts ORDER BY rowid")
-        return [[seen.setdefault(term, term) for term in text.split(" ")] for (text,) in rows]
-    finally:
-        raw.close()
+def searcher(weights: EagerWeights, bm25s: ModuleType) -> Any:
+    """Return a bm25s searcher over finished weights; its term numbers are their columns."""
+    made = bm25s.BM25(k1=K1, b=B, method="lucene")
+    made.scores = {
+        "data": weights.data,
+        "indices": weights.indices,
+        "indptr": weights.indptr,
+        "num_docs": weights.rows,
+    }
+    made.nonoccurrence_array = None  # this method has none
+    return made
 
 
 def installed(*names: str) -> dict[str, ModuleType] | None:
@@ -195,19 +198,18 @@ def installed(*names: str) -> dict[str, ModuleType] | None:
         return None
 
 
-def optional_peers(path: Path, rows: Rows, floor: float) -> tuple[Bm25sFaiss | None, Usearch | None, dict[str, str]]:
-    """Return the peers that can run here, and why another cannot."""
+def optional_peers(
+    snapshot: Snapshot, rows: Rows, floor: float
+) -> tuple[Bm25sFaiss | None, Usearch | None, dict[str, str]]:
+    """Return the peers that can run here, and why another cannot. `snapshot` has the rows' posting lists."""
     absent: dict[str, str] = {}
     both, usearch = installed("bm25s", "faiss"), installed("usearch.index")
     if both is None:
         absent[BM25S_FAISS] = "not installed: pip install bm25s faiss-cpu"
-    elif len(rows.keys) > BM25S_LARGEST:
-        absent[BM25S_FAISS] = f"bm25s takes its corpus as Python lists, more than {BM25S_LARGEST:,} do not fit"
-        both = None
     if usearch is None:
         absent[USEARCH] = "not installed: pip install usearch"
     return (
-        Bm25sFaiss(path, rows, floor, both["bm25s"], both["faiss"]) if both else None,
+        Bm25sFaiss(EagerWeights(snapshot), rows, floor, both["bm25s"], both["faiss"]) if both else None,
         Usearch(rows, floor, usearch["usearch.index"]) if usearch else None,
         absent,
     )

@@ -35,6 +35,7 @@ from kbretrieval.bench.vectors import DIMENSION, FLOOR, Gaussian, Remembering
 from kbretrieval.encoders.port import Encoder
 from kbretrieval.index import Index
 from kbretrieval.options import Mode
+from kbretrieval.snapshot.snapshot import Snapshot
 
 PART = "dense"
 CHUNKS_EACH = 10
@@ -42,6 +43,11 @@ TERMS = (8, 32)
 EXACT_QUERIES, EXACT_SCANNED = 100, 10_000_000
 GAUSSIAN_CHUNKS, GAUSSIAN_QUERIES = 2_000, 20
 UPDATES = 15
+OPENINGS = 5
+LARGE = 1_000_000
+SETTLE_SECONDS = 0.15
+LEXICAL: Mode = "lexical"
+VECTOR: Mode = "vector"
 _EVERY = 31
 
 Way = Callable[[Asked], object]
@@ -61,10 +67,10 @@ def _engine(index: Index, item: Asked, mode: Mode, share: int) -> object:
 class Field:
     """The engine and its peers over one filled file."""
 
-    def __init__(self, path: Path, index: Index) -> None:
+    def __init__(self, path: Path, index: Index, snapshot: Snapshot) -> None:
         self.index, self.rows = index, read_rows(path, DIMENSION)
         self.fts5 = Fts5Numpy(path, self.rows, FLOOR)
-        self.bm25s, self.usearch, self.absent = optional_peers(path, self.rows, FLOOR)
+        self.bm25s, self.usearch, self.absent = optional_peers(snapshot, self.rows, FLOOR)
 
     def _peers(self) -> list[Fts5Numpy | Bm25sFaiss]:
         return [self.fts5, *([self.bm25s] if self.bm25s else [])]
@@ -91,10 +97,10 @@ def _searched(field: Field, queries: dict[int, list[Asked]], rounds: int) -> tup
     for share in SHARES:
         for terms in TERMS:
             named = f"hybrid, {terms} terms, {share} % eligible"
-            series += in_turns(named, field.ways("hybrid", share), queries[terms], rounds)
-        named = f"lexical, {least} terms, {share} % eligible"
-        series += in_turns(named, field.ways("lexical", share), queries[least], rounds)
-        series += in_turns(f"vector, {share} % eligible", field.ways("vector", share), queries[least], rounds)
+            series += in_turns(named, field.ways("hybrid", share), queries[terms], rounds, SETTLE_SECONDS)
+        for named, mode in ((f"lexical, {least} terms", LEXICAL), ("vector", VECTOR)):
+            ways = field.ways(mode, share)
+            series += in_turns(f"{named}, {share} % eligible", ways, queries[least], rounds, SETTLE_SECONDS)
     return series
 
 
@@ -107,8 +113,8 @@ def gates(series: tuple[Series, ...], size: int) -> tuple[Gate, ...]:
         ),
         Gate("re-tokenising against opening", _upkeep(series, upkeep.RETOKENISED, upkeep.OPENED), 5, "PRF-8"),
     ]
-    least = {FTS5_NUMPY: 3.0, BM25S_FAISS: 1.5} if size < 1_000_000 else dict.fromkeys((FTS5_NUMPY, BM25S_FAISS), 1.5)
-    promise = "PRF-1" if size < 1_000_000 else "PRF-2"
+    least = {FTS5_NUMPY: 3.0, BM25S_FAISS: 1.5} if size < LARGE else dict.fromkeys((FTS5_NUMPY, BM25S_FAISS), 1.5)
+    promise = "PRF-1" if size < LARGE else "PRF-2"
     made += [
         Gate(f"{what}, against {peer}", ratio(series, what, peer, "engine"), floor, promise)
         for peer, floor in least.items()
@@ -144,12 +150,15 @@ def measure(folder: Path, size: int, seed: int, queries: int, rounds: int) -> Fi
     items = {terms: asked(chosen, encoder, [n * _EVERY % documents for n in range(queries)], terms) for terms in TERMS}
     for item in (item for made in items.values() for item in made):
         encoder.remember([item.text])
-    opening = upkeep.opened(path, encoder, items[min(TERMS)][0].text, 3)
-    rebuilding, held = upkeep.rebuilt(path, encoder, 3)
-    numbers["bytes a chunk in memory"] = held / size
+    times = OPENINGS if size < LARGE else 1
+    opening = upkeep.opened(path, encoder, items[min(TERMS)][0].text, times)
+    rebuilding, snapshot = upkeep.rebuilt(path, encoder, times)
+    numbers["bytes a chunk in memory"] = upkeep.held_bytes(snapshot) / size
+    numbers["GiB in memory for a million chunks"] = upkeep.held_bytes(snapshot) / size * 1e6 / 2**30
     retokenising = upkeep.retokenised(_texts(path), size)
     with Index.open(path, encoder) as index:
-        field = Field(path, index)
+        field = Field(path, index, snapshot)
+        del snapshot
         scans = max(5, min(EXACT_QUERIES, EXACT_SCANNED // size))
         exact = _exact(index, field.rows, asked(chosen, encoder, [n * 7 % documents for n in range(scans)], min(TERMS)))
         searching = _searched(field, items, rounds)

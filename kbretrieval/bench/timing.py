@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
 from typing import TypeVar
 
 Made = TypeVar("Made")
@@ -69,11 +68,16 @@ def without_collector() -> Iterator[None]:
 
 
 def in_turns(
-    what: str, ways: Mapping[str, Callable[[Given], object]], inputs: Sequence[Given], rounds: int
+    what: str,
+    ways: Mapping[str, Callable[[Given], object]],
+    inputs: Sequence[Given],
+    rounds: int,
+    settle_seconds: float = 0.0,
 ) -> tuple[Series, ...]:
-    """Return one series a way: every input in every round, the ways in turns, each round beginning with another.
+    """Return one series a way: in every round each way has all inputs, the ways in turns, beginning with another.
 
-    One untimed call of each way comes first, so that caches are warm for all.
+    A way's turn begins with a pause and an untimed call. Libraries with threads of their own let these spin on for a
+    tenth of a second after a call; without the pause the next way would be measured beside them.
 
     Example:
         >>> [len(s.samples) for s in in_turns("add", {"a": abs, "b": abs}, [1, 2], 3)]
@@ -81,13 +85,13 @@ def in_turns(
     """
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     names = list(ways)
-    for name in names:
-        ways[name](inputs[0])
     with without_collector():
-        for number, (place, given) in product(range(rounds), enumerate(inputs)):
-            turn = (number + place) % len(names)
+        for number in range(rounds):
+            turn = number % len(names)
             for name in names[turn:] + names[:turn]:
-                taken[name].append(_sample(ways[name], given))
+                time.sleep(settle_seconds)
+                ways[name](inputs[0])
+                taken[name] += [_sample(ways[name], given) for given in inputs]
     return tuple(
         Series(what, name, tuple(wall for wall, _ in pairs), tuple(spent for _, spent in pairs))
         for name, pairs in taken.items()

@@ -12,9 +12,11 @@ from kbretrieval.bench.timing import Series, timed, without_collector
 from kbretrieval.bench.vectors import Remembering
 from kbretrieval.chunking import chunks
 from kbretrieval.encoders.port import Encoder
+from kbretrieval.encoders.quantizer import CodedRows
 from kbretrieval.errors import ClaimFailed
 from kbretrieval.index import Index
 from kbretrieval.projection import project
+from kbretrieval.snapshot.segment import PostingLists, Segment
 from kbretrieval.snapshot.snapshot import Snapshot, advanced, empty_snapshot
 from kbretrieval.store.chunk_rows import posting_blobs
 from kbretrieval.store.connection import DEFAULT_WAIT_SECONDS
@@ -40,29 +42,31 @@ def _first_hit(path: Path, encoder: Encoder, text: str) -> None:
             raise ClaimFailed("a first hit is required, none was found")
 
 
-def rebuilt(path: Path, encoder: Encoder, times: int) -> tuple[Series, int]:
-    """Return how long a full rebuild of the snapshot takes, and the bytes of its arrays."""
+def rebuilt(path: Path, encoder: Encoder, times: int) -> tuple[Series, Snapshot]:
+    """Return how long a full rebuild of the snapshot takes, and the last one made."""
     connection, contract = open_connection(path, Wanted(encoder, None, None), DEFAULT_WAIT_SECONDS)
-    samples, size = [], 0
+    samples, made = [], empty_snapshot(TENANT)
     try:
         for _ in range(times):
+            made = empty_snapshot(TENANT)  # lets go of the one before
             with connection.read():
                 commit = current_commit(connection)
                 made, took = timed(
                     lambda: advanced(empty_snapshot(TENANT), connection, commit, contract.dimension)  # noqa: B023
                 )
             samples.append(took)
-            size = held_bytes(made)
-            del made
     finally:
         connection.close()
-    return Series(REBUILT, "engine", tuple(samples)), size
+    return Series(REBUILT, "engine", tuple(samples)), made
 
 
 def held_bytes(snapshot: Snapshot) -> int:
-    """Return the bytes of a snapshot's arrays, Python's own objects aside."""
-    parts = [getattr(segment, field.name) for segment in snapshot.segments for field in fields(segment)]
-    return sum(part.nbytes for part in (*parts, snapshot.alive, snapshot.acl_numbers) if isinstance(part, np.ndarray))
+    """Return the bytes of a snapshot's arrays: columns, posting lists, int8 rows; Python's own objects aside."""
+    rooms: list[Segment | PostingLists | CodedRows | Snapshot] = [snapshot]
+    for segment in snapshot.segments:
+        rooms += [segment, segment.lists, segment.vectors]
+    parts = [getattr(room, item.name) for room in rooms for item in fields(room)]
+    return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
 
 def retokenised(index_texts: list[str], size: int) -> Series:

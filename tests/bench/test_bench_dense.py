@@ -1,5 +1,6 @@
 """Dense vectors: the engine's list equals a full scan, peers answer over the same rows, gates stand where promised."""
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,16 +11,29 @@ import numpy as np
 import pytest
 
 from kbretrieval import Index
+from kbretrieval.analysis import term_codes
 from kbretrieval.bench import exactness, peers, scale, upkeep
+from kbretrieval.bench.eager import EagerWeights
 from kbretrieval.bench.exactness import compared, row_scores
 from kbretrieval.bench.figures import Figures
 from kbretrieval.bench.filling import SHARES, corpus, fill_in_bulk, reader
-from kbretrieval.bench.peers import BM25S_FAISS, FTS5_NUMPY, USEARCH, Asked, Bm25sFaiss, Fts5Numpy, Rows, read_rows
+from kbretrieval.bench.peers import (
+    BM25S_FAISS,
+    FTS5_NUMPY,
+    USEARCH,
+    Asked,
+    Bm25sFaiss,
+    Fts5Numpy,
+    Rows,
+    read_rows,
+    searcher,
+)
 from kbretrieval.bench.texts import vocabulary
 from kbretrieval.bench.timing import Series
 from kbretrieval.bench.vectors import DIMENSION, FLOOR, DenseDouble, Gaussian
 from kbretrieval.channels import vector
 from kbretrieval.encoders.port import Encoder
+from kbretrieval.snapshot.snapshot import Snapshot
 
 WORDS = vocabulary(7)
 
@@ -67,6 +81,11 @@ def rows(filled: Path) -> Rows:
     return read_rows(filled, DIMENSION)
 
 
+@pytest.fixture(scope="module")
+def snapshot(filled: Path) -> Snapshot:
+    return upkeep.rebuilt(filled, DenseDouble(), 1)[1]
+
+
 @pytest.mark.promise("PRF-3")
 @pytest.mark.parametrize("encoder", [DenseDouble(), Gaussian()], ids=["BGE-like", "Gaussian"])
 def test_the_vector_list_equals_a_full_scan_in_rows_and_bits(tmp_path: Path, encoder: Encoder) -> None:
@@ -103,8 +122,11 @@ def test_peers_see_the_rows_that_the_reader_sees(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("share", SHARES)
-def test_peers_answer_as_the_engine_does(filled: Path, rows: Rows, queries: list[Asked], share: int) -> None:
-    fts5, both = Fts5Numpy(filled, rows, FLOOR), Bm25sFaiss(filled, rows, FLOOR, bm25s, cast(Any, FAISS))
+def test_peers_answer_as_the_engine_does(
+    filled: Path, rows: Rows, snapshot: Snapshot, queries: list[Asked], share: int
+) -> None:
+    weights = EagerWeights(snapshot)
+    fts5, both = Fts5Numpy(filled, rows, FLOOR), Bm25sFaiss(weights, rows, FLOOR, bm25s, cast(Any, FAISS))
     with Index.open(filled, DenseDouble()) as index:
         for asked in queries:
             near = [key for key, _ in exactness.engine_list(index, asked, share)]
@@ -119,9 +141,27 @@ def test_peers_answer_as_the_engine_does(filled: Path, rows: Rows, queries: list
     fts5.close()
 
 
-def test_a_peer_that_is_not_installed_is_named(filled: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_weights_are_those_that_bm25s_computes(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbretrieval.snapshot.snapshot.SEGMENT_ROWS", 128)  # several segments
+    raw = sqlite3.connect(filled)
+    texts = [text.split(" ") for (text,) in raw.execute("SELECT terms FROM chunks_fts ORDER BY rowid")]
+    raw.close()
+    its_own = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
+    its_own.index(texts, show_progress=False)
+    snapshot = upkeep.rebuilt(filled, DenseDouble(), 1)[1]
+    assert len(snapshot.segments) == 5
+    weights = EagerWeights(snapshot)
+    found = searcher(weights, bm25s)
+    for term in sorted(set(its_own.vocab_dict) - {""})[::37]:  # it adds an empty one of its own
+        scores = found.get_scores_from_ids(weights.columns(term_codes([term])))
+        assert np.allclose(scores, its_own.get_scores([term]), rtol=1e-5, atol=0)
+        assert scores.any()
+    assert weights.columns(term_codes(["没有这个词", "没"])).size == 0
+
+
+def test_a_peer_that_is_not_installed_is_named(snapshot: Snapshot, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "installed", lambda *names: None)
-    both, usearch, absent = peers.optional_peers(filled, rows, FLOOR)
+    both, usearch, absent = peers.optional_peers(snapshot, rows, FLOOR)
     assert both is None
     assert usearch is None
     assert absent == {
@@ -130,17 +170,16 @@ def test_a_peer_that_is_not_installed_is_named(filled: Path, rows: Rows, monkeyp
     }
 
 
-def test_a_peer_that_cannot_hold_the_corpus_is_named(filled: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "installed", lambda *names: dict.fromkeys(names))
-    monkeypatch.setattr(peers, "BM25S_LARGEST", 599)
-    both, _, absent = peers.optional_peers(filled, rows, FLOOR)
-    assert both is None
-    assert list(absent) == [BM25S_FAISS]
-
-
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"EXACT_QUERIES": 5, "GAUSSIAN_CHUNKS": 100, "GAUSSIAN_QUERIES": 2, "UPDATES": 2}.items():
+    for name, value in {
+        "EXACT_QUERIES": 5,
+        "GAUSSIAN_CHUNKS": 100,
+        "GAUSSIAN_QUERIES": 2,
+        "UPDATES": 2,
+        "SETTLE_SECONDS": 0.0,
+        "OPENINGS": 2,
+    }.items():
         monkeypatch.setattr(scale, name, value)
 
 
@@ -152,7 +191,7 @@ def test_everything_that_is_promised_is_measured(tmp_path: Path) -> None:
     measured = {series.what for series in made.series}
     assert {upkeep.OPENED, upkeep.REBUILT, upkeep.RETOKENISED, upkeep.UPDATED} < measured
     assert {f"hybrid, {terms} terms, {share} % eligible" for terms in (8, 32) for share in SHARES} < measured
-    assert made.numbers["bytes a chunk in memory"] > 4 * DIMENSION
+    assert made.numbers["bytes a chunk in memory"] > DIMENSION + 3 * 100  # int8 row and postings
     assert {series.way for series in made.series} >= {"engine", FTS5_NUMPY}
 
 

@@ -17,7 +17,7 @@ from kbretrieval.encoders.terms import TermEncoder
 from kbretrieval.identity import Context
 from kbretrieval.snapshot.eligible import view_of
 from kbretrieval.snapshot.scanners import Scanners
-from kbretrieval.snapshot.segment import Segment
+from kbretrieval.snapshot.segment import PostingLists, Segment
 from kbretrieval.snapshot.snapshot import Snapshot
 
 Vectors = NDArray[np.float32]
@@ -48,10 +48,14 @@ def segment_of(vectors: Vectors, quantizer: Quantizer, first_key: int) -> Segmen
         doc_keys=np.arange(count),
         lengths=zeros,
         squares=zeros,
-        codes=none,
-        offsets=np.zeros(1, np.int64),
-        rows=none.astype(np.int32),
-        counts=none.astype(np.uint16),
+        lists=PostingLists(
+            none,
+            np.zeros(1, np.int32),
+            none.astype(np.uint16),
+            none.astype(np.uint8),
+            none,
+            none.astype(np.uint16),
+        ),
         vectors=quantizer.coded(vectors),
         has_vector=np.ones(count, np.bool_),
         damaged=np.zeros(count, np.bool_),

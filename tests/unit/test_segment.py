@@ -16,7 +16,9 @@ from kbretrieval.store.chunk_rows import posting_blobs
 from kbretrieval.store.search_rows import SearchRows, columns_of
 
 TERMS = st.sampled_from(["退款", "款", "a", "ab", "a_long_identifier", "住宿", "另一个很长的词"])
-CHUNKS = st.lists(st.lists(st.tuples(TERMS, st.sampled_from([1, 2, 14, 15, 16, 700])), max_size=5), max_size=8)
+CHUNKS = st.lists(
+    st.lists(st.tuples(TERMS, st.sampled_from([1, 2, 14, 15, 16, 255, 256, 700])), max_size=5), max_size=8
+)
 
 
 Stored = tuple[int, int, bytes, bytes, None, None, None]
@@ -35,7 +37,7 @@ def columns(rows: list[Stored]) -> SearchRows:
 def listed(segment: Segment) -> dict[int, list[tuple[int, int]]]:
     """Code → (chunk key, count) in the segment's own order."""
     made = {}
-    for code in segment.codes.tolist():
+    for code in segment.lists.codes.tolist():
         found = segment.postings(code)
         made[code] = [(int(segment.chunk_keys[row]), int(n)) for row, n in zip(found.rows, found.counts, strict=True)]
     return made
@@ -85,7 +87,7 @@ def test_codes_between_the_packed_and_the_long_ones_are_kept_apart() -> None:
     codes = np.array([1 << 50, 1 << 43], np.int64)  # no analyzer makes them; a damaged store may hold them
     rows = columns([(1, 2, np.sort(codes).tobytes(), np.ones(2, np.uint16).tobytes(), None, None, None)])
     segment = build_segment(rows, np.zeros(1, np.int64), 0)
-    assert segment.codes.tolist() == [1 << 43, 1 << 50]
+    assert segment.lists.codes.tolist() == [1 << 43, 1 << 50]
 
 
 @pytest.mark.promise("ERR-2")
