@@ -56,12 +56,17 @@ def context_of(tenant: str, principal: str, groups: list[str] | None) -> Context
     return Context(tenant, principal, tuple(groups or ()))
 
 
+def is_new(path: Path) -> bool:
+    """Return whether nothing, or an empty file, is where an index would be made; raises `invalid_path`."""
+    where = checked_path(path)
+    return not os.path.exists(where) or (where.is_file() and where.stat().st_size == 0)  # noqa: PTH110 - may be too long
+
+
 def open_existing(path: Path, encoder: Encoder | None = None) -> Index:
     """Open an index that is there; a mistyped name is `index_missing` and makes no file."""
-    where = checked_path(path)
-    if not os.path.exists(where) or (where.is_file() and where.stat().st_size == 0):  # noqa: PTH110 - may be too long
+    if is_new(path):
         raise IndexMissing("an index is required, no file or an empty one is there; `add` makes one")
-    return Index.open(where, encoder)
+    return Index.open(path, encoder)
 
 
 def _read(path: Path, most: int) -> str:

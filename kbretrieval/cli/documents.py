@@ -13,6 +13,7 @@ from kbretrieval.errors import UnsupportedFormat
 from kbretrieval.evaluation.encoders import EncoderName, encoder_named
 from kbretrieval.index import Index
 from kbretrieval.results import Exported
+from kbretrieval.sync import folder
 
 
 class Format(StrEnum):
@@ -23,7 +24,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-ENDINGS = {".md": Format.MARKDOWN, ".markdown": Format.MARKDOWN, ".txt": Format.TEXT, ".json": Format.JSON}
+ENDINGS = {ending: Format(name) for ending, name in folder.ENDINGS.items()}
 
 
 def format_of(file: Path, given: Format | None) -> Format:

@@ -19,6 +19,7 @@ from kbretrieval.cli import (
     notebooks,
     quality,
     searching,
+    synchronising,
     upkeep,
     verification,
 )
@@ -55,7 +56,7 @@ def application() -> typer.Typer:
     )
     app.callback()(_overview)
     for room in (
-        *(documents, searching, upkeep),
+        *(documents, synchronising, searching, upkeep),
         *(doctor, experiments, quality, models, verification, notebooks, benchmarks),
     ):
         room.add_to(app)

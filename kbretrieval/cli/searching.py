@@ -1,5 +1,6 @@
 """`search`, `answer`, `audit`: hits, quotations that were just checked, and verdicts on kept hits."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,6 +23,7 @@ from kbretrieval.cli.shown import answer_text, hits_table, table
 from kbretrieval.errors import InvalidParameter
 from kbretrieval.options import Mode as ModeName
 from kbretrieval.options import SearchOptions
+from kbretrieval.sync.defaults import search_options
 
 QUERY = typer.Argument(help="The query, 1 to 1,024 code points.", parser=given_text)
 Mode = Annotated[ModeName, typer.Option(help="Which channels.")]
@@ -39,7 +41,10 @@ def search(
     mode: Mode = "hybrid",
     limit: Annotated[int, typer.Option(help="Hits, 1 to 100.")] = 5,
     lexical: Lexical = "isolated",
-    fusion: Annotated[Literal["rrf", "convex"], typer.Option(help="How the channels become one list.")] = "rrf",
+    fusion: Annotated[
+        Literal["rrf", "convex"] | None,
+        typer.Option(help="How the channels become one list; else convex for an index of the real model, else rrf."),
+    ] = None,
     rrf_k: Annotated[int, typer.Option(help="The constant of RRF.")] = 60,
     lexical_share: Annotated[float, typer.Option(help="Weight of the lexical channel in convex, 0 to 1.")] = 0.15,
     window: Annotated[int, typer.Option(help="Candidates kept of each channel.")] = 100,
@@ -51,8 +56,9 @@ def search(
     Example: kbretrieval search 住宿限额 --index kb.sqlite --tenant acme --as alice --group hr --limit 3
     """
     context = context_of(tenant, principal, group)
-    options = SearchOptions(lexical, fusion, rrf_k, window, rerank, lexical_share)
     with open_existing(index) as opened:
+        chosen = fusion or search_options(opened.contract).fusion
+        options = SearchOptions(lexical, chosen, rrf_k, window, rerank, lexical_share)
         result = opened.search(query, context, limit, mode, options)
     say(as_json(result.to_dict()) if json_output else hits_table(result))
 
@@ -82,7 +88,8 @@ def answer(
         raise InvalidParameter(f"one of query and --hits is required, {0 if query is None else 2} given")
     kept = None if hits is None else read_hits(hits)
     with open_existing(index) as opened:
-        found = opened.search(query or "", context, mode=mode, lexical=lexical) if kept is None else kept
+        options = replace(search_options(opened.contract), lexical=lexical)
+        found = opened.search(query or "", context, mode=mode, options=options) if kept is None else kept
         result = opened.answer(found, context, limit)
     say(as_json(result.to_dict()) if json_output else answer_text(result))
 

@@ -1,0 +1,29 @@
+"""Where a document came from, in its provenance and back: the path of its file, and who named it (SYN-1, SYN-4)."""
+
+from kbretrieval.identity import MAX_PROVENANCE, Provenance
+from kbretrieval.results import DocumentStatus
+from kbretrieval.sync.examining import Examined
+from kbretrieval.sync.source import printable
+
+
+def provenance_of(file: Examined, connector: str, raw_sha256: str) -> Provenance:
+    """Return the provenance of a file: its path, followed by `#` and the identity where front matter named one."""
+    path = printable(file.item.path)
+    uri = f"{path}#{file.doc_id}"[-MAX_PROVENANCE:] if file.by_id else path
+    return Provenance(uri=uri, connector=connector, version=f"sha256:{raw_sha256}")
+
+
+def comes_from(status: DocumentStatus, connector: str) -> bool:
+    """Return whether a document is live and came from the source of this name."""
+    return status.state == "live" and status.provenance is not None and status.provenance.connector == connector
+
+
+def is_anybodys(status: DocumentStatus) -> bool:
+    """Return whether no source is named for a document, so that a file of the same identity takes it over."""
+    return status.provenance is None or status.provenance.connector is None
+
+
+def last_place(status: DocumentStatus) -> tuple[str, bool]:
+    """Return the path from which a document's text was last read, and whether its front matter named it."""
+    uri = (status.provenance.uri if status.provenance is not None else None) or status.doc_id
+    return (uri, False) if uri == status.doc_id else (uri.removesuffix(f"#{status.doc_id}"), True)
