@@ -170,7 +170,7 @@ class Connection:
     def lone_run(self) -> Iterator[None]:
         """Hold the one lock of runs that take many transactions; another such run waits, then is `busy` (SYN-7).
 
-        It is the write lock of an empty file beside the index: it ends with its holder, however that ends, and holds up
+        It is the write lock of a second file beside the index: it ends with its holder, however that ends, and holds up
         nobody's single writes. The file stays: whoever removed it would let two runs in.
         """
         beside = Path(os.path.realpath(self._path) + RUN_SUFFIX)

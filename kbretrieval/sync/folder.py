@@ -8,6 +8,7 @@ import os
 import stat
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -119,8 +120,15 @@ class FolderSource:
             raise SourceListingIncomplete(f"a folder that can be listed is required (errno {number})") from None
 
 
+def _path(name: str) -> str:
+    """Return the path that a name is, NFC; in a locale without UTF-8 Python hands names out as escaped bytes."""
+    with suppress(UnicodeError):
+        name = os.fsencode(name).decode("utf-8")
+    return unicodedata.normalize("NFC", name)
+
+
 def _below(real: Path, root: Path) -> str:
-    return unicodedata.normalize("NFC", real.relative_to(root).as_posix())
+    return _path(real.relative_to(root).as_posix())
 
 
 def _looked_into(folder: _Folder, root: Path) -> Iterator[_Folder | Item | Skipped | _Unlisted]:
@@ -128,19 +136,19 @@ def _looked_into(folder: _Folder, root: Path) -> Iterator[_Folder | Item | Skipp
         with os.scandir(folder.place) as found:
             entries = list(found)
     except OSError:
-        yield _Unlisted(printable(folder.below))
+        yield _Unlisted(printable(_path(folder.below)))
         return
     for entry in entries:
         name = f"{folder.below}/{entry.name}" if folder.below else entry.name
         try:
             yield _judged(entry, name, folder, root)
         except OSError:
-            yield _Unlisted(printable(name))
+            yield _Unlisted(printable(_path(name)))
 
 
 def _judged(entry: os.DirEntry[str], name: str, folder: _Folder, root: Path) -> _Folder | Item | Skipped | _Unlisted:
     """Return what an entry is: a folder to look into, a file that could be a document, or something to pass over."""
-    path = unicodedata.normalize("NFC", name)
+    path = _path(name)
     if _is_hidden(entry):
         return Skipped(printable(path), "hidden")
     linked, real = _is_link(entry), Path(os.path.realpath(entry.path))
@@ -151,7 +159,7 @@ def _judged(entry: os.DirEntry[str], name: str, folder: _Folder, root: Path) -> 
         if linked and (folder.linked or Path(os.path.realpath(folder.place)).is_relative_to(real)):
             return Skipped(printable(path), "symlink_loop")
         return _Folder(Path(entry.path), name, folder.linked or linked)
-    # A link whose end is gone is no proof that its document is: a file that cannot be read, or a folder not looked into.
+    # A link whose end is gone is no proof that its document is: it may be a file, or a folder of files.
     there = os.path.exists(entry.path)  # noqa: PTH110 - as above
     if there and not os.path.isfile(entry.path):  # noqa: PTH113
         return Skipped(printable(path), "not_a_regular_file")
