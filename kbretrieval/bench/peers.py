@@ -7,6 +7,7 @@ that is not installed is named as left out. Every peer gets its eligible rows wo
 import importlib
 import json
 import sqlite3
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,7 +194,9 @@ def installed(*names: str) -> dict[str, ModuleType] | None:
         True
     """
     try:
-        return {name: importlib.import_module(name) for name in names}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # FAISS warns of its own bindings when it is imported
+            return {name: importlib.import_module(name) for name in names}
     except ImportError:
         return None
 

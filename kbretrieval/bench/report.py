@@ -15,6 +15,7 @@ PACKAGES = ("numpy", "regex", "markdown-it-py", "simsimd", "onnxruntime", "token
 SENTENCES = {
     "terms": "词项编码器下，引擎与朴素写法在同一批数据上给出相同的前列结果，并按同一次运行中的比值更快。",
     "bge": "真实模型下，入库的时间几乎都是编码的时间，存下的向量与单独编码逐位相同。",
+    "growth": "稠密向量下，检索时间随可读的行数增长而不快于线性，向量通道不受看不见的行影响。",
     "dense": "稠密向量下，引擎的向量通道与逐行全扫描逐位相同，并与同一进程中的其他做法按比值比较。",
 }
 _HEAD = ("what", "way", "p50 ms", "p90 ms", "min ms", "cpu p50", "samples")
@@ -95,25 +96,24 @@ def document(all_figures: Iterable[Figures], parameters: Mapping[str, Any]) -> d
     }
 
 
-def claim(figures: Figures, parameters: Mapping[str, Any], folder: Path) -> Path:
+def claim(figures: Figures, parameters: Mapping[str, Any], folder: Path, argv: Sequence[str] | None = None) -> Path:
     """Write `bench-<part>-<chunks>.json` into `folder` and return its path.
 
+    `argv` are the options that made the figures, where they are not size and part of these alone.
     Raises `claim_failed`, and writes nothing, where an equality or a gate does not hold (EVD-7).
     """
     try:
-        return _written(figures, parameters, folder)
+        return _written(figures, parameters, folder, argv or ["--size", str(figures.size), "--part", figures.part])
     except EvidenceError as error:
         raise ClaimFailed(error.detail) from None
 
 
-def _written(figures: Figures, parameters: Mapping[str, Any], folder: Path) -> Path:
-    argv = ["python", "-m", "kbretrieval", "bench", "--size", str(figures.size), "--part", figures.part]
-    for name, value in parameters.items():
-        argv += [f"--{name}", str(value)]
+def _written(figures: Figures, parameters: Mapping[str, Any], folder: Path, options: Sequence[str]) -> Path:
+    given = [word for name, value in parameters.items() for word in (f"--{name}", str(value))]
     with Claim(
         f"bench-{figures.part}-{figures.size}",
         SENTENCES[figures.part],
-        argv=(*argv, "--evidence", "{output}"),
+        argv=("python", "-m", "kbretrieval", "bench", *options, *given, "--evidence", "{output}"),
         promises=sorted({gate.promise for gate in figures.gates if gate.promise}),
         parameters={"chunks": figures.size, **parameters},
         packages=PACKAGES,

@@ -1,5 +1,6 @@
 """Opening, updating and holding an index: what it takes besides searching (PRF-4, PRF-8, PRF-9)."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
@@ -31,9 +32,20 @@ RETOKENISED = "re-tokenise every chunk"
 RETOKENISED_AT_MOST = 20_000
 
 
-def opened(path: Path, encoder: Encoder, text: str, times: int) -> Series:
-    """Return how long it takes from opening a file to its first hit; the operating system's cache is warm."""
-    return Series(OPENED, "engine", tuple(timed(lambda: _first_hit(path, encoder, text))[1] for _ in range(times)))
+def opened_and_retokenised(
+    path: Path, encoder: Encoder, text: str, texts: Sequence[str], size: int, times: int
+) -> tuple[Series, Series]:
+    """Return how long it takes from opening a file to its first hit, and how long cutting every chunk into terms.
+
+    In turns, so that a neighbour slows down both. The operating system's cache is warm. Cutting is measured over a part
+    of `texts` each time and scaled up to `size` chunks.
+    """
+    opening, cutting = [], []
+    for number in range(times):
+        opening.append(timed(lambda: _first_hit(path, encoder, text))[1])
+        part = texts[number::times]
+        cutting.append(timed(lambda: [posting_blobs(terms(item)) for item in part])[1] * size / len(part))  # noqa: B023
+    return Series(OPENED, "engine", tuple(opening)), Series(RETOKENISED, "engine", tuple(cutting))
 
 
 def _first_hit(path: Path, encoder: Encoder, text: str) -> None:
@@ -67,13 +79,6 @@ def held_bytes(snapshot: Snapshot) -> int:
         rooms += [segment, segment.lists, segment.vectors]
     parts = [getattr(room, item.name) for room in rooms for item in fields(room)]
     return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
-
-
-def retokenised(index_texts: list[str], size: int) -> Series:
-    """Return how long cutting every chunk into terms and posting lists takes; scaled up from at most 20,000 chunks."""
-    chosen = index_texts[:RETOKENISED_AT_MOST]
-    _, took = timed(lambda: [posting_blobs(terms(text)) for text in chosen])
-    return Series(RETOKENISED, "engine", (took * size / len(chosen),))
 
 
 def updated(
