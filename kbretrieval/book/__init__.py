@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kbretrieval.book.plots import heat_map as heat_map
     from kbretrieval.book.plots import slope_chart as slope_chart
     from kbretrieval.book.plots import timeline as timeline
+    from kbretrieval.book.plots import unit_ruler as unit_ruler
     from kbretrieval.book.plots import window_strip as window_strip
     from kbretrieval.book.preflight import fixtures_folder as fixtures_folder
     from kbretrieval.book.preflight import start as start
@@ -59,6 +60,7 @@ _HOMES = {
     "styled": "style",
     "table": "tables",
     "timeline": "plots",
+    "unit_ruler": "plots",
     "window_strip": "plots",
 }
 

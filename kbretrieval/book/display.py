@@ -19,7 +19,7 @@ from kbretrieval.book.tables import Row, markdown_table, plain_table, publish
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("名次斜率图", "堆叠条形图", "条形图", "窗口带图", "热图", "时间线图", "折线图", "散点图", "直方图")
+KINDS = ("名次斜率图", "堆叠条形图", "条形图", "窗口带图", "坐标尺图", "热图", "时间线图", "折线图", "散点图", "直方图")
 CONCLUSION = "结论："
 
 # Screens show about 96 dots an inch; the rest of the file's resolution is for dense screens and for print.

@@ -1,4 +1,4 @@
-"""The six plots: their labels render, nothing overlaps, colours survive, data that do not fit are refused."""
+"""The seven plots: their labels render, nothing overlaps, colours survive, data that do not fit are refused."""
 
 from collections.abc import Callable
 from itertools import combinations, pairwise
@@ -50,6 +50,12 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         },
         title="门槛扫描",
         chosen=0.4,
+    ),
+    "ruler": lambda: book.unit_ruler(
+        ["é", book.reader_text("👍🏽"), "报", "销"],
+        {"字素": [1, 1, 1, 1], "码点": [1, 2, 1, 1], "UTF-8 字节": [2, 8, 3, 3]},
+        title="两个字的四种坐标",
+        marked=(2, 4),
     ),
 }
 
@@ -145,6 +151,9 @@ REFUSED: list[tuple[Callable[[], Figure], str]] = [
     (lambda: book.timeline(["一"], {"甲": ["a"]}, title="x", marks={1: "m"}), "mark at step 1 given"),
     (lambda: book.floor_curve([0.2, 0.1], {"a": [1, 1]}, title="x"), "rising floors needed"),
     (lambda: book.floor_curve([0.1], {"a": [1, 1]}, title="x"), "1 floors given, 2 values"),
+    (lambda: book.unit_ruler("文", {"码点": [1, 1]}, title="x"), "码点: 1 pieces given, 2 lengths"),
+    (lambda: book.unit_ruler("文", {"码点": [0]}, title="x"), "1 or more needed, 0 given"),
+    (lambda: book.unit_ruler("文", {"码点": [1]}, title="x", marked=(0, 2)), r"marked range \[0, 2\) given"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The six pictures of the notebooks, each a pure function from plain data to a matplotlib `Figure` (NB-2).
+"""The seven pictures of the notebooks, each a pure function from plain data to a matplotlib `Figure` (NB-2).
 
 | function | kind (its word in alt text) | answers |
 |---|---|---|
@@ -8,6 +8,7 @@
 | `heat_map` | 热图 | a matrix of values |
 | `timeline` | 时间线图 | what each reader saw at each step |
 | `floor_curve` | 折线图 | how measures change along a threshold |
+| `unit_ruler` | 坐标尺图 | which offsets one place has in several units |
 
 No function reads a file, a clock or a global setting, draws on an existing figure, or shows anything: `book.show` does.
 """
@@ -15,8 +16,9 @@ No function reads a file, a clock or a global setting, draws on an existing figu
 from kbretrieval.book.plots.bars import contribution_bars
 from kbretrieval.book.plots.floor import floor_curve
 from kbretrieval.book.plots.heat import heat_map
+from kbretrieval.book.plots.ruler import unit_ruler
 from kbretrieval.book.plots.slope import slope_chart
 from kbretrieval.book.plots.strip import window_strip
 from kbretrieval.book.plots.time import timeline
 
-__all__ = ["contribution_bars", "floor_curve", "heat_map", "slope_chart", "timeline", "window_strip"]
+__all__ = ["contribution_bars", "floor_curve", "heat_map", "slope_chart", "timeline", "unit_ruler", "window_strip"]
