@@ -30,6 +30,7 @@ REBUILT = "rebuild the snapshot"
 UPDATED = "update one document until both channels find it"
 RETOKENISED = "re-tokenise every chunk"
 RETOKENISED_AT_MOST = 20_000
+QUOTED = 16
 
 
 def opened_and_retokenised(
@@ -94,7 +95,7 @@ def updated(
             at = number * 97 % documents
             made = source(chosen, documents + number, chunks_each)
             cut = chunks(project(made, FORMAT), index.contract.chunk_size, index.contract.overlap)
-            text = cut[0].text[:60]
+            text = cut[0].text[:QUOTED]
             encoder.remember([chunk.text for chunk in cut], as_query=text)
             _, wrote = timed(lambda: index.upsert(TENANT, f"d{at:07d}", 2 + number, FORMAT, made, list(acl(at))))  # noqa: B023
             found, took = timed(lambda: index.search(text, reader(100), 5))  # noqa: B023

@@ -55,7 +55,7 @@ class PostingLists:
 
     def of(self, code: int) -> Postings:
         """Return the posting list of one term code; empty where no row holds it."""
-        at = int(np.searchsorted(self.codes, code))
+        at = int(self.codes.searchsorted(code))
         if at == len(self.codes) or self.codes[at] != code:
             return Postings(np.zeros(0, np.uint16), np.zeros(0, np.uint8))
         return self.between(int(self.offsets[at]), int(self.offsets[at + 1]))
@@ -63,7 +63,7 @@ class PostingLists:
     def between(self, begin: int, end: int) -> Postings:
         """Return a stretch of all postings with their whole counts."""
         rows, counts = self.rows[begin:end], self.counts[begin:end]
-        first, last = np.searchsorted(self.wide, (begin, end))
+        first, last = self.wide.searchsorted((begin, end)) if len(self.wide) else (0, 0)
         if first == last:
             return Postings(rows, counts)
         whole = counts.astype(np.uint16)
