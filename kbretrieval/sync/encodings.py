@@ -28,15 +28,20 @@ def checked_encoding(name: str) -> str:
         >>> checked_encoding("GBK")
         'gbk'
     """
-    try:
-        found = codecs.lookup(name).name
-        b"".decode(found)
-    except (LookupError, ValueError):
-        found = "undefined"
-    if found in _UNSUITABLE:
+    found = _known(name)
+    if found is None or found in _UNSUITABLE:
         raise UnsupportedEncoding("the name of a text encoding is required, another name given")
     if found in _ORDER_UNKNOWN:
         raise UnsupportedEncoding(f"{found}-le or {found}-be is required, {found} given: the order of bytes is unknown")
+    return found
+
+
+def _known(name: str) -> str | None:
+    try:
+        found = codecs.lookup(name).name
+        _decoded(b"a", found)  # refused by those that turn bytes into bytes, or texts into texts
+    except (LookupError, ValueError):
+        return None
     return found
 
 
@@ -56,7 +61,7 @@ class Encodings:
     rest: str | None = None
 
     def __post_init__(self) -> None:
-        for name in (*(name for _, name in self.rules), *filter(None, [self.rest])):
+        for name in (*(name for _, name in self.rules), *([] if self.rest is None else [self.rest])):
             checked_encoding(name)
 
     @classmethod
