@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
+import pytest
+
 from kbretrieval import Context, Index, KBError
 from kbretrieval.results import DocumentStatus
+from kbretrieval.store.connection import Connection
 from kbretrieval.sync import Item, Listing, Policy, Rule, Source, SyncReport, synchronise
 from kbretrieval.sync.folder import ENDINGS
 from kbretrieval.sync.patterns import PathPattern
@@ -80,6 +83,17 @@ class World:
     def dump(self) -> str:
         """Everything that the file says."""
         return logical_dump(self.path)
+
+
+def without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out every fsync: it matters for a power failure alone, and is most of the time of a small commit."""
+    original = Connection.__init__
+
+    def opened(self: Connection, *arguments: Any, **named: Any) -> None:
+        original(self, *arguments, **named)
+        self.run("PRAGMA synchronous=OFF")
+
+    monkeypatch.setattr(Connection, "__init__", opened)
 
 
 def kinds(report: SyncReport, state: str | None = None) -> list[tuple[str, str]]:
