@@ -28,7 +28,7 @@ Generated from the commands and from `kbretrieval.errors` by `python tools/comma
 prints what the API's `to_dict()` returns. A refusal is one line on stderr, `code: facts`, and its exit status is in the
 table at the end; it never repeats a query, a source or what was typed. Progress is shown on a terminal only.
 
-`add` makes an index where there is none. Every other command refuses a file that is missing or empty with
+`add` and `sync` make an index where there is none. Every other command refuses a file that is missing or empty with
 `index_missing`, and makes no file; so does nothing that only reads. The command line believes whoever runs it: `--as`
 and `--group` are the identity that trusted code would have established, so these commands are for maintainers.
 """
