@@ -41,7 +41,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     Chapter(9, "09_citation.ipynb", "引用复核", "一条命中什么时候失效？", published=True),
     Chapter(10, "10_update.ipynb", "增量更新", "读者会看到半新半旧吗？", published=True),
     Chapter(11, "11_delete.ipynb", "删除与墓碑", "旧事件会让文档复活吗？", published=True),
-    Chapter(12, "12_access.ipynb", "撤权与缓存", "昨天能看，今天还能输出吗？"),
+    Chapter(12, "12_access.ipynb", "撤权与缓存", "昨天能看，今天还能输出吗？", published=True),
     Chapter(13, "13_lifecycle.ipynb", "核心实验", "一次跑完，哪里可能失败？", published=True),
     Chapter(14, "14_bge.ipynb", "BGE 实验", "真实模型补回了什么？", needs_model=True),
     Chapter(15, "15_evaluation.ipynb", "评估", "满分说明了什么，没说明什么？"),
