@@ -1,4 +1,4 @@
-"""Where a document came from, in its provenance and back: the path of its file, and who named it (SYN-1, SYN-4)."""
+"""Where a document came from, in its provenance and back: the place of its file, and who named it (SYN-1, SYN-4)."""
 
 from kbretrieval.identity import MAX_PROVENANCE, Provenance
 from kbretrieval.results import DocumentStatus
@@ -7,9 +7,9 @@ from kbretrieval.sync.source import printable
 
 
 def provenance_of(file: Examined, connector: str, raw_sha256: str) -> Provenance:
-    """Return the provenance of a file: its path, followed by `#` and the identity where front matter named one."""
-    path = printable(file.item.path)
-    uri = f"{path}#{file.doc_id}"[-MAX_PROVENANCE:] if file.by_id else path
+    """Return the provenance of a file: where its bytes are, followed by `#` and the identity if that is another."""
+    place = file.item.place
+    uri = place if place == file.doc_id else f"{printable(place)}#{file.doc_id}"[-MAX_PROVENANCE:]
     return Provenance(uri=uri, connector=connector, version=f"sha256:{raw_sha256}")
 
 
@@ -24,6 +24,6 @@ def is_anybodys(status: DocumentStatus) -> bool:
 
 
 def last_place(status: DocumentStatus) -> tuple[str, bool]:
-    """Return the path from which a document's text was last read, and whether its front matter named it."""
+    """Return where a document's bytes were last read, and whether its file may as well stand elsewhere by now."""
     uri = (status.provenance.uri if status.provenance is not None else None) or status.doc_id
     return (uri, False) if uri == status.doc_id else (uri.removesuffix(f"#{status.doc_id}"), True)

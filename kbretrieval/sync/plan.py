@@ -125,7 +125,9 @@ def make_plan(survey: Survey, stored: Sequence[DocumentStatus], policy: Policy, 
     deleted, kept = _absent(survey, ours)
     stop = _stop(len(deleted), len(ours), wishes.confirm_deletions)
     left = set(ours) - set(files) - (set() if stop else {status.doc_id for status in deleted})
-    steps += [step for doc_id in left for step in _tightened(ours[doc_id], _place(survey, ours[doc_id]), policy)]
+    places = {file.refusal.doc_id: file.item.place for file in survey.files if isinstance(file, Unusable)}
+    for status in (ours[doc_id] for doc_id in left):
+        steps += _tightened(status, places.get(status.doc_id) or last_place(status)[0], policy)
     steps += [_deletion(status) for status in deleted]
     return Plan(
         tuple(sorted(steps, key=lambda step: (_PHASES[step.kind], step.doc_id))),
@@ -203,13 +205,6 @@ def _policy(kind: Kind, status: DocumentStatus, path: str, revision: int, order:
     return Step(kind, status.doc_id, path, revision, order, new, gained(old, new), gained(new, old))
 
 
-def _place(survey: Survey, status: DocumentStatus) -> str:
-    """Return the path of a document whose text is not read in this run: where its file stands, else where it stood."""
-    unusable = (file for file in survey.files if isinstance(file, Unusable))
-    here = next((file.item.place for file in unusable if file.refusal.doc_id == status.doc_id), None)
-    return here or last_place(status)[0]
-
-
 def _tightened(status: DocumentStatus, path: str, policy: Policy) -> list[Step]:
     """Return the step that takes rights from a document whose text is not read: taking away must not wait for it."""
     first, _ = halves(status.acl, policy.acl_for(path))
@@ -236,10 +231,10 @@ def _absent(survey: Survey, ours: Mapping[str, DocumentStatus]) -> tuple[list[Do
     for doc_id, status in sorted(ours.items()):
         if doc_id in present:
             continue
-        path, by_id = last_place(status)
+        path, movable = last_place(status)
         if survey.unlisted or not survey.settled:
             kept.append(Kept(doc_id, path, SourceListingIncomplete.code))
-        elif by_id and hidden is not None:
+        elif movable and hidden is not None:
             # A file that nobody could read may name this document: it has moved, perhaps, and is not gone.
             kept.append(Kept(doc_id, path, hidden))
         else:
@@ -261,5 +256,5 @@ def _incomplete(survey: Survey) -> Iterable[Refusal]:
         error = SourceListingIncomplete("a folder that can be listed is required, this one cannot; nothing is deleted")
         yield Refusal(path, None, error.code, error.facts)
     if not survey.settled:
-        error = SourceListingIncomplete("two equal listings are required, the second differs; nothing is deleted")
+        error = SourceListingIncomplete("no new file may be in a second listing, one is; nothing is deleted")
         yield Refusal(".", None, error.code, error.facts)

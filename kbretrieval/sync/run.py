@@ -122,22 +122,23 @@ class _Asked:
     progress: Progress
 
     def planned(self, stored: Sequence[DocumentStatus]) -> tuple[Survey, Plan]:
-        """Return what there is and what is to be done; a plan that deletes is made from two equal listings (SYN-4)."""
+        """Return what there is and what is to be done; what a plan deletes, a second listing lacks too (SYN-4)."""
         listing = listed(self.source)
         survey = self._surveyed(listing, stored)
         self._check_restore(survey)
         plan = make_plan(survey, stored, self.policy, self.wishes)
-        if plan.deletes and self._again() != listing:
+        if plan.deletes and not self._settled(listing):
             survey = replace(survey, settled=False)
             plan = make_plan(survey, stored, self.policy, self.wishes)
         return survey, plan
 
-    def _again(self) -> Listing | None:
+    def _settled(self, listing: Listing) -> bool:
         # A file that was moved while the folder was walked can be missing from every place where it was looked for.
         try:
-            return listed(self.source)
+            again = listed(self.source)
         except SourceListingIncomplete:
-            return None
+            return False
+        return not again.unlisted and set(again.items) <= set(listing.items)
 
     def _surveyed(self, listing: Listing, stored: Sequence[DocumentStatus]) -> Survey:
         known = {status.doc_id: status for status in stored}

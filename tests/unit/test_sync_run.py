@@ -11,7 +11,7 @@ from kbretrieval import Context, Index, Provenance
 from kbretrieval.errors import DeletionsNeedConfirmation, SourceListingIncomplete, SourceUnreadable, StorageIOError
 from kbretrieval.index import Index as PlainIndex
 from kbretrieval.results import DocumentStatus
-from kbretrieval.sync import Encodings, FolderSource, Item, Listing, synchronise
+from kbretrieval.sync import Encodings, FolderSource, Item, Listing, Policy, synchronise
 from kbretrieval.sync.examining import Examined
 from kbretrieval.sync.plan import Survey, Wishes, make_plan
 from tests.unit.doubles import Table, code_of
@@ -439,10 +439,32 @@ class Rewritten(Shelf):
         return raw if self.reads.count(item.path) == 1 else raw + b"\n\nnew"
 
 
-@pytest.mark.promise("SYN-7")
+@pytest.mark.promise("SYN-7", "POL-3")
 def test_a_file_that_changes_during_the_run_waits_for_the_next(world: World) -> None:
-    report = world.run(Rewritten({"a.md": "# 甲"}))
-    assert (codes(report), world.documents()) == ({"a.md": "source_changed"}, {})
+    world.run({"a.md": "未删节"}, policy(("alice",)))
+    report = world.run(Rewritten({"a.md": "删节", "b.md": "乙"}), policy(("alice", "bob")))
+    assert codes(report) == {"a.md": "source_changed", "b.md": "source_changed"}
+    assert [(step.kind, step.doc_id, step.state) for step in report.steps] == [
+        ("update", "a.md", "refused"),
+        ("create", "b.md", "refused"),
+        ("loosen", "a.md", "withheld"),
+    ]
+    assert world.found("未删节", "bob") == set() and world.orders() == {"a.md": ("live", 1, 1)}
+
+
+@pytest.mark.promise("SYN-4", "POL-3")
+def test_a_link_gives_nobody_more_than_its_file(world: World, tmp_path: Path) -> None:
+    root = tmp_path / "docs"
+    (root / "secret").mkdir(parents=True)
+    (root / "secret" / "a.md").write_text("机密", encoding="utf-8")
+    (root / "public.md").symlink_to(root / "secret" / "a.md")
+    rules = Policy.from_yaml("{version: 1, default: ['*'], rules: [{match: secret/, allow: [bob]}]}")
+    world.run(FolderSource(root), rules)
+    assert (world.found("机密"), world.found("机密", "bob")) == (set(), {"public.md", "secret/a.md"})
+    assert world.run(FolderSource(root), rules).steps == ()
+    # What is kept because a listing is incomplete is judged by the same place.
+    report = world.run(Shelf({"other.md": "乙"}, unlisted=("x",)), rules)
+    assert kinds(report) == [("create", "other.md")] and len(report.kept) == 2
 
 
 @pytest.mark.parametrize(
