@@ -23,6 +23,7 @@ from kbretrieval.errors import (
 )
 from kbretrieval.results import AclResult, DeleteResult, UpsertResult
 from kbretrieval.store.chunk_rows import PreparedChunk, chunk_counts, delete_chunks, insert_chunks
+from kbretrieval.store.commits import next_commit
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import (
     Content,
@@ -32,7 +33,6 @@ from kbretrieval.store.documents import (
     insert_document,
     insert_tombstone,
     move_tombstone,
-    next_commit,
     update_acl_revision,
     update_content,
     write_acl,
@@ -138,7 +138,9 @@ def upsert(engine: Engine, event: ContentEvent) -> UpsertResult:
 def _write_content(
     connection: Connection, stored: DocumentRow | None, event: ContentEvent, step: ContentStep
 ) -> tuple[int, int]:
-    commit = next_commit(connection)
+    made = event.content.projection
+    facts = (event.tenant, event.doc_id, event.revision, made.sha256, made.source_sha256, made.title)
+    commit = next_commit(connection, step, *facts, *(event.acl if step != "replace" else ()))
     if stored is None:
         doc_key = insert_document(connection, event.tenant, event.doc_id, event.revision, event.content, commit)
         write_acl(connection, doc_key, event.acl)
@@ -181,8 +183,9 @@ def set_acl(engine: Engine, tenant: str, doc_id: str, acl: tuple[str, ...], expe
         stored = find_document(connection, tenant, doc_id)
         acl_revision = decide_policy(stored, expected)
         if stored is not None:
+            commit = next_commit(connection, "acl", tenant, doc_id, acl_revision, *acl)
             write_acl(connection, stored.doc_key, acl)
-            update_acl_revision(connection, stored.doc_key, acl_revision, next_commit(connection))
+            update_acl_revision(connection, stored.doc_key, acl_revision, commit)
     return AclResult("replaced", tenant, doc_id, acl_revision)
 
 
@@ -192,12 +195,12 @@ def delete(engine: Engine, tenant: str, doc_id: str, revision: int) -> DeleteRes
     with connection.write():
         stored = find_document(connection, tenant, doc_id)
         step = decide_delete(stored, revision)
-        if stored is None:
-            insert_tombstone(connection, tenant, doc_id, revision, next_commit(connection))
-            return DeleteResult("deleted", tenant, doc_id, revision, 1)
-        if step == "unchanged":
+        if stored is not None and step == "unchanged":
             return DeleteResult("unchanged", tenant, doc_id, revision, stored.acl_revision)
-        commit = next_commit(connection)
+        commit = next_commit(connection, "delete", tenant, doc_id, revision)
+        if stored is None:
+            insert_tombstone(connection, tenant, doc_id, revision, commit)
+            return DeleteResult("deleted", tenant, doc_id, revision, 1)
         if step == "move":
             move_tombstone(connection, stored.doc_key, revision)
             return DeleteResult("deleted", tenant, doc_id, revision, stored.acl_revision)

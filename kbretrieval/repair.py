@@ -14,8 +14,9 @@ from kbretrieval.lifecycle import prepare
 from kbretrieval.projection import Projection, digest
 from kbretrieval.results import Fault, RepairResult
 from kbretrieval.store.chunk_rows import delete_chunks, insert_chunks
+from kbretrieval.store.commits import next_commit
 from kbretrieval.store.connection import Connection
-from kbretrieval.store.documents import DocumentRow, find_document, next_commit, touch_content
+from kbretrieval.store.documents import DocumentRow, find_document, touch_content
 from kbretrieval.store.fts import fts_text
 from kbretrieval.store.inspection import chunk_texts, delete_orphans, rewrite_fts
 
@@ -59,7 +60,7 @@ def _repair_document(engine: Engine, tenant: str, doc_id: str) -> bool:
             return False  # a newer event came in between and wrote rows of its own
         delete_chunks(connection, now.doc_key)
         insert_chunks(connection, now.doc_key, prepared)
-        touch_content(connection, now.doc_key, next_commit(connection))
+        touch_content(connection, now.doc_key, next_commit(connection, "repair", tenant, doc_id))
     return True
 
 

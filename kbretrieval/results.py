@@ -139,6 +139,8 @@ class ChannelTrace(Exported):
 
     `state` is `run` or `skipped`, with a `reason` (`mode`, `no_terms`). eligible: rows that the caller may read;
     scored: those with a score; below_floor, beyond_window: cut; returned: ranked. terms_used of terms_given took part.
+    Where more than 512 dense vectors lie so near the floor that their int8 rows cannot tell, below_floor and
+    beyond_window are estimates with an exact sum; what is returned never is one.
     """
 
     SCHEMA: ClassVar[str] = "kbretrieval.channel/1"

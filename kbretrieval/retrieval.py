@@ -28,10 +28,13 @@ from kbretrieval.options import SearchOptions
 from kbretrieval.rerank import RERANKERS, rerank, title_overlap
 from kbretrieval.results import Hit, SearchResult
 from kbretrieval.snapshot.eligible import Eligible
+from kbretrieval.snapshot.resident import Shelf
 from kbretrieval.snapshot.snapshot import Snapshot
 from kbretrieval.store.chunk_rows import Found, found_chunks
-from kbretrieval.store.documents import current_commit
+from kbretrieval.store.commits import head
 from kbretrieval.store.vector_rows import vectors_by_key
+
+Moment = Callable[[], AbstractContextManager[None]]
 
 MAX_QUERY = 1024
 OPTIMISTIC_TRIES = 3
@@ -82,20 +85,21 @@ class Search:
         with connection.read():
             return self._attempt(nullcontext)
 
-    def _attempt(self, moment: Callable[[], AbstractContextManager[None]]) -> SearchResult:
+    def _attempt(self, moment: Moment) -> SearchResult:
         """Search once; each `moment` is a read transaction, and between them nothing is held."""
         with moment():
             snapshot, lexical = self._from_store()
+            shelf = self._engine.resident.shelf
         eligible = snapshot.eligible(self._context)
         lexical = lexical or self._lexical(snapshot, eligible)
-        vector = self._vector(snapshot, eligible, moment)
+        vector = self._vector(snapshot, eligible, shelf, moment)
         fused = self._fused(lexical, vector)
         with moment():
             self._check_commit(snapshot)
             return self._result(fused, lexical, vector)
 
     def _check_commit(self, snapshot: Snapshot) -> None:
-        if current_commit(self._engine.connection) != snapshot.commit:
+        if head(self._engine.connection) != snapshot.head:
             raise _CommitMoved
 
     def _from_store(self) -> tuple[Snapshot, Ranked | None]:
@@ -114,9 +118,7 @@ class Search:
             return skipped("lexical", method, statistics, "mode", self._terms, eligible.count)
         return rank_bm25(snapshot, eligible, self._terms, self._options.window)
 
-    def _vector(
-        self, snapshot: Snapshot, eligible: Eligible, moment: Callable[[], AbstractContextManager[None]]
-    ) -> Ranked:
+    def _vector(self, snapshot: Snapshot, eligible: Eligible, shelf: Shelf, moment: Moment) -> Ranked:
         encoder, window = self._engine.encoder, self._options.window
         if self._mode == "lexical":
             method = DENSE if encoder.dimension else SPARSE
@@ -125,7 +127,7 @@ class Search:
             return rank_sparse(snapshot, eligible, self._terms, encoder.floor, window)
         coded = self._engine.quantizer.query(self._query_vector)
         selection = select_dense(snapshot, eligible, coded, encoder.floor, window, self._engine.resident.scanners)
-        vectors = self._read_vectors(snapshot, selection.wanted.tolist(), moment)
+        vectors = self._read_vectors(snapshot, selection.wanted.tolist(), shelf, moment)
         return rank_dense(
             selection,
             vectors,
@@ -136,11 +138,9 @@ class Search:
             window=window,
         )
 
-    def _read_vectors(
-        self, snapshot: Snapshot, keys: list[int], moment: Callable[[], AbstractContextManager[None]]
-    ) -> NDArray[np.float32]:
+    def _read_vectors(self, snapshot: Snapshot, keys: list[int], shelf: Shelf, moment: Moment) -> NDArray[np.float32]:
         """Return the float32 vectors of some chunks, from the shelf, or what it lacks from the store."""
-        shelf, dimension = self._engine.resident.shelf, self._engine.encoder.dimension
+        dimension = self._engine.encoder.dimension
         if not keys:
             return np.zeros((0, dimension), np.float32)
         missing = shelf.missing(keys)
@@ -167,7 +167,7 @@ class Search:
         """Read what the hits show; inside the transaction that proved the commit."""
         options = self._options
         wanted = fused if options.rerank == "title" else rerank(fused, {}, "none")[: self._limit]
-        found = found_chunks(self._engine.connection, self._context.tenant, [item.key for item in wanted])
+        found = found_chunks(self._engine.connection, self._context, [item.key for item in wanted])
         if len(found) != len(wanted):
             raise IndexCorrupt(f"{len(wanted)} ranked chunks are expected in the store, {len(found)} are there")
         overlaps = {key: title_overlap(self._terms.used, item.title) for key, item in found.items()}

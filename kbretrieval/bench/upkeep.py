@@ -20,9 +20,9 @@ from kbretrieval.projection import project
 from kbretrieval.snapshot.segment import PostingLists, Segment
 from kbretrieval.snapshot.snapshot import Snapshot, advanced, empty_snapshot
 from kbretrieval.store.chunk_rows import posting_blobs
+from kbretrieval.store.commits import head
 from kbretrieval.store.connection import DEFAULT_WAIT_SECONDS
 from kbretrieval.store.contract import Wanted
-from kbretrieval.store.documents import current_commit
 from kbretrieval.store.opening import open_connection
 
 OPENED = "open until the first hit"
@@ -63,9 +63,9 @@ def rebuilt(path: Path, encoder: Encoder, times: int) -> tuple[Series, Snapshot]
         for _ in range(times):
             made = empty_snapshot(TENANT)  # lets go of the one before
             with connection.read():
-                commit = current_commit(connection)
+                now = head(connection)
                 made, took = timed(
-                    lambda: advanced(empty_snapshot(TENANT), connection, commit, contract.dimension)  # noqa: B023
+                    lambda: advanced(empty_snapshot(TENANT), connection, now, contract.dimension)  # noqa: B023
                 )
             samples.append(took)
     finally:

@@ -158,8 +158,8 @@ def rank_dense(
     above = rough > floor
     above[near] = exact_scores(vectors[near], query) >= floor
     candidates = selection.surely_above
-    if selection.unsure is None:
-        candidates += selection.roughly_above
+    if selection.unsure is None:  # counted by the middle of their bounds, but none fewer than are known to be there
+        candidates = max(candidates + selection.roughly_above, int(np.count_nonzero(above)))
     else:
         candidates += int(np.count_nonzero(above & np.isin(wanted, selection.unsure)))
     least = least_of_best(rough[above], window) - 2.0 * error

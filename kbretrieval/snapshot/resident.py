@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from kbretrieval.snapshot.scanners import Scanners
 from kbretrieval.snapshot.snapshot import Snapshot, advanced, empty_snapshot
+from kbretrieval.store.commits import descends, head
 from kbretrieval.store.connection import Connection
-from kbretrieval.store.documents import current_commit
 
 Vector = NDArray[np.float32]
 
@@ -91,7 +91,7 @@ class Resident:
         """Let go of every snapshot: a superseded row of a deleted document stays in one until its tail is joined."""
         with self._lock:
             self._snapshots.clear()
-        self.shelf.forget()
+        self.shelf = Shelf(self._dimension)  # a search that is under way keeps the one that it began with
 
     def close(self) -> None:
         """Let go of everything, the threads included."""
@@ -100,12 +100,14 @@ class Resident:
 
     def current(self, connection: Connection, tenant: str) -> Snapshot:
         """Return the snapshot of the current commit; inside a read transaction (VEC-8)."""
-        commit = current_commit(connection)
+        now = head(connection)
         with self._lock:
-            known = self._snapshots.pop(tenant, None)
-        if known is None or known.commit > commit:  # a restored backup may lie behind what was kept
+            known = self._snapshots.pop(tenant, None) or empty_snapshot(tenant)
+        if known.head != now and not descends(connection, known.head):
+            # Far behind, or a backup was restored over the file: commit numbers and keys are then given a second time.
+            self.forget()
             known = empty_snapshot(tenant)
-        snapshot = known if known.commit == commit else advanced(known, connection, commit, self._dimension)
+        snapshot = known if known.head == now else advanced(known, connection, now, self._dimension)
         with self._lock:
             self._snapshots[tenant] = snapshot
             while len(self._snapshots) > KEPT_TENANTS:

@@ -5,8 +5,9 @@ their rows (`alive`), their new rows stand in a short tail segment, and the tail
 is read from the documents' own commit numbers; tombstones are never dropped, so no change can be missed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from threading import Lock
 from typing import Any
 
@@ -14,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbretrieval.identity import Context
+from kbretrieval.snapshot.acls import AclTable, Numbers
 from kbretrieval.snapshot.eligible import Eligible, Mask, view_of
 from kbretrieval.snapshot.segment import ROW_BITS, Ints, Segment, build_segment, joined
+from kbretrieval.store.commits import Head
 from kbretrieval.store.connection import Connection
-from kbretrieval.store.policies import Changed, acls_of, changed_documents
+from kbretrieval.store.policies import acls_of, changed_documents
 from kbretrieval.store.search_rows import search_keys, search_rows
 
 SEGMENT_ROWS = 1 << ROW_BITS
 CACHED_VIEWS = 8
+CACHED_CALLERS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +33,12 @@ class Snapshot:
     """Segments in key order; over all their rows `alive` and the number of each row's ACL in `acls`."""
 
     tenant: str
-    commit: int
+    head: Head
     segments: tuple[Segment, ...]
     alive: Mask
-    acl_numbers: Ints
-    acls: tuple[tuple[str, ...], ...]
+    acl_numbers: Numbers
+    acls: AclTable
+    _callers: dict[frozenset[str], bytes] = field(default_factory=dict, compare=False, repr=False)
     _views: dict[bytes, Eligible] = field(default_factory=dict, compare=False, repr=False)
     _columns: dict[str, NDArray[Any]] = field(default_factory=dict, compare=False, repr=False)
     _lock: Lock = field(default_factory=Lock, compare=False, repr=False)
@@ -47,75 +52,85 @@ class Snapshot:
             return self._columns[name]
 
     def eligible(self, context: Context) -> Eligible:
-        """Return the rows that `context` may read now: live, of its tenant, with an ACL entry that admits it."""
-        mine = frozenset(context.entries())
-        allowed = np.fromiter((not mine.isdisjoint(acl) for acl in self.acls), np.bool_, len(self.acls))
-        key = allowed.tobytes() if context.tenant == self.tenant else b"none"
+        """Return the rows that `context` may read now: live, of its tenant, with an ACL entry that admits it.
+
+        Contexts that the same ACLs admit share a view; which ones these are is worked out once a context.
+        """
+        mine = frozenset(context.entries()) if context.tenant == self.tenant else frozenset()
         with self._lock:
-            view = self._views.get(key)
+            view = self._views.get(self._callers.get(mine, b""))
         if view is None:
-            view = self._view(allowed if context.tenant == self.tenant else np.zeros_like(allowed))
+            allowed = self.acls.admitted(mine, int(self.acl_numbers.max(initial=-1)) + 1)
+            key = blake2b(allowed.tobytes(), digest_size=16).digest()
             with self._lock:
-                if len(self._views) >= CACHED_VIEWS:
-                    self._views.pop(next(iter(self._views)))
-                self._views[key] = view
+                view = self._views.get(key)
+            view = view or view_of(self.alive & allowed[self.acl_numbers], self.segments)
+            self._keep(mine, key, view)
         return view
 
-    def _view(self, allowed: Mask) -> Eligible:
-        mask = self.alive & allowed[self.acl_numbers] if len(allowed) else np.zeros(len(self.alive), np.bool_)
-        return view_of(mask, self.segments)
+    def _keep(self, mine: frozenset[str], key: bytes, view: Eligible) -> None:
+        with self._lock:
+            _put(self._callers, mine, key, CACHED_CALLERS)
+            _put(self._views, key, view, CACHED_VIEWS)
+
+
+def _put(kept: dict[Any, Any], key: object, value: object, most: int) -> None:
+    kept[key] = value
+    while len(kept) > most:
+        kept.pop(next(iter(kept)))
 
 
 def empty_snapshot(tenant: str) -> Snapshot:
     """Return the snapshot of a tenant before any commit."""
-    return Snapshot(tenant, 0, (), np.zeros(0, np.bool_), np.zeros(0, np.int64), ())
+    return Snapshot(tenant, Head(0, b""), (), np.zeros(0, np.bool_), np.zeros(0, np.int32), AclTable())
 
 
-def advanced(old: Snapshot, connection: Connection, commit: int, dimension: int) -> Snapshot:
-    """Return the snapshot of `commit`, made from an older one; inside a read transaction of that commit."""
-    changed = changed_documents(connection, old.tenant, old.commit)
+def advanced(old: Snapshot, connection: Connection, now: Head, dimension: int) -> Snapshot:
+    """Return the snapshot of the commit `now`, made from a forerunner; inside a read transaction of that commit."""
+    changed = changed_documents(connection, old.tenant, old.head.number)
     if not changed:
-        return replace(old, commit=commit)
-    keys, doc_keys = search_keys(connection, old.tenant, old.commit)
+        return replace(old, head=now)
+    keys, doc_keys = search_keys(connection, old.tenant, old.head.number)
     parts = range(0, len(keys), SEGMENT_ROWS)
     tail = [
         _read_segment(connection, keys[at : at + SEGMENT_ROWS], doc_keys[at : at + SEGMENT_ROWS], dimension)
         for at in parts
     ]
-    gone = [item.doc_key for item in changed if item.content_commit > old.commit or not item.live]
+    gone = [item.doc_key for item in changed if item.content_commit > old.head.number or not item.live]
     alive = old.alive & ~np.isin(old.column("doc_keys"), np.asarray(gone, np.int64))
     acls = acls_of(connection, [item.doc_key for item in changed if item.live])
-    numbers, known = _numbered(old, changed, doc_keys, acls)
+    numbers = _numbered(old, [item.doc_key for item in changed if item.live], doc_keys, acls)
     made = Snapshot(
         old.tenant,
-        commit,
+        now,
         (*old.segments, *tail),
         np.concatenate([alive, np.ones(len(keys), np.bool_)]),
         numbers,
-        known,
+        old.acls,
     )
-    return tidied(made)
+    return _thinned(tidied(made))
 
 
 def _read_segment(connection: Connection, keys: Ints, doc_keys: Ints, dimension: int) -> Segment:
     return build_segment(search_rows(connection, keys.tolist(), dimension), doc_keys, dimension)
 
 
-def _numbered(
-    old: Snapshot, changed: Sequence[Changed], tail: Ints, acls: dict[int, tuple[str, ...]]
-) -> tuple[Ints, tuple[tuple[str, ...], ...]]:
-    """Return the ACL number of every row, old rows first, then the tail's; and the ACLs by number."""
-    known = {acl: number for number, acl in enumerate(old.acls)}
-    number_of = {
-        item.doc_key: known.setdefault(tuple(sorted(acls.get(item.doc_key, ()))), len(known)) for item in changed
-    }
-    keys = np.fromiter(sorted(number_of), np.int64, len(number_of))
-    values = np.fromiter((number_of[key] for key in sorted(number_of)), np.int64, len(number_of))
-    numbers = np.concatenate([old.acl_numbers, np.zeros(len(tail), np.int64)])
+def _numbered(old: Snapshot, changed: Sequence[int], tail: Ints, acls: Mapping[int, tuple[str, ...]]) -> Numbers:
+    """Return the ACL number of every row, old rows first, then the tail's."""
+    keys = np.array(sorted(changed), np.int64)
+    values = np.fromiter((old.acls.number_of(acls.get(key, ())) for key in keys.tolist()), np.int32, len(keys))
+    numbers = np.concatenate([old.acl_numbers, np.zeros(len(tail), np.int32)])
     doc_keys = np.concatenate([old.column("doc_keys"), tail])
     rows = np.flatnonzero(np.isin(doc_keys, keys))
     numbers[rows] = values[np.searchsorted(keys, doc_keys[rows])]
-    return numbers, tuple(known)
+    return numbers
+
+
+def _thinned(snapshot: Snapshot) -> Snapshot:
+    if not snapshot.acls.crowded(snapshot.acl_numbers):
+        return snapshot
+    acls, numbers = snapshot.acls.renumbered(snapshot.acl_numbers)
+    return replace(snapshot, acls=acls, acl_numbers=numbers, _callers={}, _views={})
 
 
 def tidied(snapshot: Snapshot) -> Snapshot:
@@ -150,7 +165,7 @@ def _joined_from(snapshot: Snapshot, first: int, end: int) -> Snapshot:
     kept = (*segments[:first], *([segment] if len(segment) else []), *segments[end:])
     return Snapshot(
         snapshot.tenant,
-        snapshot.commit,
+        snapshot.head,
         kept,
         np.concatenate([snapshot.alive[:begin], np.ones(len(segment), np.bool_), snapshot.alive[stop:]]),
         np.concatenate(

@@ -9,6 +9,7 @@ import numpy as np
 from kbretrieval.analysis import term_codes
 from kbretrieval.chunking import Chunk
 from kbretrieval.errors import IndexCorrupt
+from kbretrieval.identity import Context
 from kbretrieval.store.connection import Connection, Row
 from kbretrieval.store.documents import expect
 from kbretrieval.store.fts import fts_text
@@ -134,15 +135,19 @@ class Found:
     title: str
 
 
-def found_chunks(connection: Connection, tenant: str, keys: Sequence[int]) -> dict[int, Found]:
-    """Return chunk key → what a hit shows, for live documents of one tenant."""
+def found_chunks(connection: Connection, context: Context, keys: Sequence[int]) -> dict[int, Found]:
+    """Return chunk key → what a hit shows, for live documents that `context` may read.
+
+    The channels have sorted out all others already; here it is asked once more, in the transaction that reads the text.
+    """
     columns = ", ".join(f"c.{name.strip()}" for name in _COLUMNS.split(","))
     rows = connection.run(
         f"SELECT {columns}, d.doc_id, d.revision, d.acl_revision, d.sha256, d.title"
         # CROSS JOIN fixes the order: from the wanted keys, never through what else the tenant has.
         " FROM json_each(?) wanted CROSS JOIN chunks c ON c.chunk_key = wanted.value"
-        " CROSS JOIN documents d ON d.doc_key = c.doc_key WHERE d.tenant = ? AND d.live = 1",
-        (json.dumps(list(keys)), tenant),
+        " CROSS JOIN documents d ON d.doc_key = c.doc_key WHERE d.tenant = ? AND d.live = 1"
+        " AND EXISTS (SELECT 1 FROM acl a WHERE a.doc_key = d.doc_key AND a.entry IN (SELECT value FROM json_each(?)))",
+        (json.dumps(list(keys)), context.tenant, json.dumps(context.entries(), ensure_ascii=False)),
     )
     made = {}
     for row in rows:

@@ -113,21 +113,6 @@ def write_acl(connection: Connection, doc_key: int, entries: Sequence[str]) -> N
     connection.run_many("INSERT INTO acl VALUES (?, ?, ?)", [(doc_key, n, entry) for n, entry in enumerate(entries)])
 
 
-def current_commit(connection: Connection) -> int:
-    """Return the store-wide commit number, 0 for a new store (CON-6)."""
-    rows = connection.run("SELECT value FROM counters WHERE name = 'commit'")
-    if not rows or type(rows[0][0]) is not int:
-        raise IndexCorrupt("the commit counter is missing")
-    return rows[0][0]
-
-
-def next_commit(connection: Connection) -> int:
-    """Raise the commit number by one and return it; inside a write transaction."""
-    commit = current_commit(connection) + 1
-    connection.run("UPDATE counters SET value = ? WHERE name = 'commit'", (commit,))
-    return commit
-
-
 @dataclass(frozen=True, slots=True)
 class Content:
     """What a content event stores in a document row."""

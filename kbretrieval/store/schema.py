@@ -11,6 +11,8 @@ vector_codes  per vector: int8 codes with the norms that bound their error; a ta
 chunks_fts  the FTS5 table, terms separated by blanks; its rowid is the chunk key
 contract    what makes derived rows comparable (CON-1)
 counters    the store-wide commit number (CON-6)
+commits     the latest 65,536 commits, each with a stamp that chains the changes up to it: a reader that knows an older
+            one can tell whether it is a forerunner, or whether another file was put in its place
 
 Derived rows (chunks, postings, vectors, vector_codes, chunks_fts) can be made anew from `documents` alone.
 """
@@ -83,6 +85,7 @@ STATEMENTS = (
         residual REAL NOT NULL,
         norm REAL NOT NULL
     ) STRICT""",
+    "CREATE TABLE commits (number INTEGER PRIMARY KEY, stamp BLOB NOT NULL) STRICT",
     CREATE_FTS,
     "INSERT INTO counters VALUES ('commit', 0)",
     f"PRAGMA application_id = {APPLICATION_ID}",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import kbretrieval.snapshot.snapshot as snapshots
 from kbretrieval import Context, Index, KBError
-from kbretrieval.store.documents import current_commit
+from kbretrieval.store.commits import current_commit
 from tests.faults.histories import ENCODERS, MODULE, TENANTS, Event, World, opened
 from tests.faults.workers import Worker
 

@@ -59,6 +59,7 @@ MUTATIONS = (
         "a.entry IN (SELECT value FROM json_each(?))",
         "(a.entry IN (SELECT value FROM json_each(?)) OR 1)",
         CONTRACT,
+        "IndexCorrupt",
     ),
     Mutation(
         "ACL: dropped where hits are judged",
@@ -92,8 +93,9 @@ MUTATIONS = (
         "vector channel: rows not filtered by permission",
         "channels/vector.py",
         "for part in eligible_postings(snapshot, eligible, term):",
-        'for part in eligible_postings(snapshot, type(eligible)(snapshot.alive, eligible.rows, dots), term):',
+        'for part in eligible_postings(snapshot, type(eligible)(snapshot.alive, eligible.rows, dots, 0, ()), term):',
         CONTRACT,
+        "IndexCorrupt",
     ),
     Mutation(
         "vector channel: a changed list is not noticed",
@@ -101,7 +103,7 @@ MUTATIONS = (
         "max(content_commit, acl_commit) > ?",
         "content_commit > ?",
         LIFECYCLE,
-        "ClaimFailed",
+        "IndexCorrupt",
     ),
 )
 

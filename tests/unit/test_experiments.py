@@ -9,7 +9,6 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
-import numpy as np
 import pytest
 
 from kbretrieval import Context, Index, citation, lifecycle
@@ -22,7 +21,6 @@ from kbretrieval.evaluation.report import check_access
 from kbretrieval.evidence import verify_folder
 from kbretrieval.model.files import FOLDER_VARIABLE
 from kbretrieval.results import Answer
-from kbretrieval.snapshot.snapshot import Eligible, Snapshot
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import acl_of
 
@@ -142,9 +140,9 @@ def open_to_all(connection: Connection, doc_key: int, acl: tuple[str, ...]) -> N
     WRITE_ACL(connection, doc_key, acl if acl_of(connection, doc_key) else (*acl, "*"))
 
 
-def unfiltered(snapshot: Snapshot, context: Context) -> Eligible:
-    """Let everybody rank every row of a tenant."""
-    return snapshot._view(np.ones(len(snapshot.acls), np.bool_))
+def anybody(context: Context) -> tuple[str, ...]:
+    """Let a search take everybody for everybody of the tenant, where it ranks and where it reads."""
+    return ("*", "alice", "bob", "carol", "dave", *(f"group:{name}" for name in ("hr", "finance", "board")))
 
 
 ANSWER, WRITE_ACL = citation.answer, lifecycle.write_acl
@@ -155,7 +153,7 @@ BROKEN: list[tuple[Any, str, Any, str]] = [
     (lifecycle, "write_acl", first_list_only, "revoked citation rejected"),
     (lifecycle, "write_acl", emptied_later, "bob keeps access"),
     (lifecycle, "write_acl", open_to_all, "private, foreign and unrelated queries find nothing"),
-    (Snapshot, "eligible", unfiltered, "revoked citation rejected"),
+    (Context, "entries", anybody, "revoked citation rejected"),
 ]
 
 
@@ -193,7 +191,7 @@ def test_an_access_violation_ends_the_evaluation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output, evidence = tmp_path / "evaluation.json", tmp_path / "evidence"
-    monkeypatch.setattr(Snapshot, "eligible", unfiltered)
+    monkeypatch.setattr(Context, "entries", anybody)
     status, out, err = run(capsys, "evaluate", "--output", str(output), "--evidence", str(evidence))
     assert (status, out) == (AccessViolation.exit_status, "")
     assert err.startswith("access_violation: ") and "SECRET" not in err

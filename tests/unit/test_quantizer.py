@@ -15,10 +15,12 @@ from kbretrieval.encoders.bge import bge_quantizer
 from kbretrieval.encoders.quantizer import Quantizer, integer_dots, plain, quantizer_of
 from kbretrieval.encoders.terms import TermEncoder
 from kbretrieval.identity import Context
+from kbretrieval.snapshot.acls import AclTable
 from kbretrieval.snapshot.eligible import view_of
 from kbretrieval.snapshot.scanners import Scanners
 from kbretrieval.snapshot.segment import PostingLists, Segment
 from kbretrieval.snapshot.snapshot import Snapshot
+from kbretrieval.store.commits import Head
 
 Vectors = NDArray[np.float32]
 NO_TERMS = QueryTerms((), (), 0)
@@ -60,6 +62,13 @@ def segment_of(vectors: Vectors, quantizer: Quantizer, first_key: int) -> Segmen
         has_vector=np.ones(count, np.bool_),
         damaged=np.zeros(count, np.bool_),
     )
+
+
+def snapshot_of(segments: tuple[Segment, ...]) -> Snapshot:
+    """A snapshot of acme whose rows everybody of acme may read."""
+    count, acls = sum(map(len, segments)), AclTable()
+    number = acls.number_of(["*"])
+    return Snapshot("acme", Head(1, b""), segments, np.ones(count, np.bool_), np.full(count, number, np.int32), acls)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +113,7 @@ def test_the_selection_gives_the_plain_scan_bit_for_bit(
     cut = int(rng.integers(0, len(vectors) + 1))
     for quantizer in quantizers(16, seed):
         parts = (segment_of(vectors[:cut], quantizer, 1), segment_of(vectors[cut:], quantizer, cut + 1))
-        snapshot = Snapshot("t", 1, parts, np.ones(len(vectors), np.bool_), np.zeros(len(vectors), np.int64), ((),))
+        snapshot = snapshot_of(parts)
         view = view_of(mask, snapshot.segments)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("kbretrieval.snapshot.eligible.BLOCK_ROWS", block)
@@ -126,7 +135,7 @@ def test_good_constants_leave_few_candidates() -> None:
     read = []
     for quantizer in quantizers(64, 3):
         segment = segment_of(vectors, quantizer, 1)
-        snapshot = Snapshot("t", 1, (segment,), np.ones(4000, np.bool_), np.zeros(4000, np.int64), ((),))
+        snapshot = snapshot_of((segment,))
         view = view_of(snapshot.alive, snapshot.segments)
         read.append(len(select_dense(snapshot, view, quantizer.query(query), -1.0, 10).keys))
     fitted, _, absurd = read
@@ -177,6 +186,6 @@ def test_constants_of_another_size_are_not_used() -> None:
 
 def test_one_reader_sees_nothing_of_another_tenant() -> None:
     segment = segment_of(units(1, 5, 4), plain(4), 1)
-    snapshot = Snapshot("acme", 1, (segment,), np.ones(5, np.bool_), np.zeros(5, np.int64), (("*",),))
+    snapshot = snapshot_of((segment,))
     assert snapshot.eligible(Context("acme", "alice")).count == 5
     assert snapshot.eligible(Context("beta", "alice")).count == 0

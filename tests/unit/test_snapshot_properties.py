@@ -22,7 +22,9 @@ from kbretrieval import Context, Index, SearchResult, TermEncoder
 from kbretrieval.analysis import query_terms, terms
 from kbretrieval.encoders.port import encode_dense
 from kbretrieval.encoders.terms import sparse_cosine
-from tests.unit.doubles import RandomVectors, Table
+from tests.unit.doubles import RandomVectors, Table, score
+
+ALICE = Context("acme", "alice")
 
 CHUNK = 8
 CELLS = ("aa bb   ", "bb aa   ", "aa aa bb", "aa cc   ", "退款税率 aa ", "收税 cc   ", "        ", "dd dd dd")
@@ -296,3 +298,17 @@ def test_vectors_are_ranked_as_a_plain_scan_ranks_them(
             store.encoder.floor = floor
             result = store.index.search(query, caller, 100, "vector", window=window)
             assert_exact(result, rows, scores, floor, window)
+
+
+@pytest.mark.promise("RRF-3", "VEC-7", "OBS-1")
+@pytest.mark.parametrize("query", ["q1", "q2", "q3", "q4"])
+def test_the_trace_adds_up_where_many_rows_stand_at_the_floor(tmp_path: Path, query: str) -> None:
+    """More rows than are read one by one have exactly the floor's score: they are returned, and counted as such."""
+    encoder, count = RandomVectors(3), 600
+    with Index.open(tmp_path / "kb", encoder, 8, 0) as index:
+        index.upsert("acme", "many", 1, "text", "samesame" * count, ["alice"])
+        encoder.floor = score(index.search(query, ALICE, 1, "vector")[0], "vector") or 0.0
+        for window in (10, 1000):
+            trace = index.search(query, ALICE, 100, "vector", window=window).channel("vector")
+            assert (trace.scored, trace.returned) == (count, min(count, window))
+            assert (trace.below_floor, trace.beyond_window) == (0, count - trace.returned)
