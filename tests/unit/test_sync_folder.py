@@ -119,6 +119,16 @@ def test_links_pipes_and_devices(docs: Path, tmp_path: Path) -> None:
 
 @POSIX
 @pytest.mark.promise("SYN-1")
+def test_folders_that_lead_to_each_other_are_walked_once(docs: Path) -> None:
+    for here, there in (("x", "y"), ("y", "x")):
+        put(docs, f"{here}/{here}.md")
+        (docs / here / "way").symlink_to(f"../{there}")
+    assert paths(docs) == ["x/way/y.md", "x/x.md", "y/way/x.md", "y/y.md"]
+    assert skipped(docs) == {"x/way/way": "symlink_loop", "y/way/way": "symlink_loop"}
+
+
+@POSIX
+@pytest.mark.promise("SYN-1")
 def test_a_file_that_became_a_link_is_not_followed_out_of_the_root(docs: Path, tmp_path: Path) -> None:
     put(tmp_path, "secret.md", "秘密")
     put(docs, "other.md")
