@@ -11,7 +11,7 @@ What such a text says is nothing: it serves for times and equalities, never for 
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
@@ -27,15 +27,22 @@ WORDS = 20_000
 _FLATTENING = 50
 _FIRST_LEVEL = (range(0xB0, 0xD8), range(0xA1, 0xFF))
 _COMMA_AFTER, _STOP_AFTER = 7, 21
+_STEPS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Words by rank, the cumulative probability of each, and the seed that texts are made from."""
+    """Words by rank, the cumulative probability of each, and the seed that texts are made from.
+
+    For speed: `spelled`, the words in UTF-16 units, zeros after each, shape (words, longest word + 1); `guide`, the
+    number of the word at each of 65,536 equal steps of probability.
+    """
 
     words: tuple[str, ...]
     cumulative: NDArray[np.float64]
     seed: int
+    spelled: NDArray[np.uint16]
+    guide: NDArray[np.int64]
 
 
 def fixture_bodies() -> tuple[str, ...]:
@@ -102,7 +109,10 @@ def vocabulary(seed: int, words: int = WORDS) -> Vocabulary:
         source = codes if number % 50 == 49 else sources[number % 2]
         found.update(dict.fromkeys(islice(source, 1)))
     weights = 1.0 / (np.arange(1, len(found) + 1) + _FLATTENING)
-    return Vocabulary(tuple(found), np.cumsum(weights) / weights.sum(), seed)
+    cumulative = np.cumsum(weights) / weights.sum()
+    cumulative[-1] = 1.0  # no draw lies above it, whatever the sum was rounded to
+    guide = np.searchsorted(cumulative, np.arange(_STEPS) / _STEPS, side="right")
+    return Vocabulary(tuple(found), cumulative, seed, _spelled(tuple(found)), guide)
 
 
 def text(chosen: Vocabulary, number: int, code_points: int) -> str:
@@ -113,13 +123,31 @@ def text(chosen: Vocabulary, number: int, code_points: int) -> str:
         333
     """
     generator = np.random.Generator(np.random.PCG64([chosen.seed, number]))
-    drawn = np.searchsorted(chosen.cumulative, generator.random(code_points // 2 + 1), side="right")
-    parts = []
-    for place, at in enumerate(drawn.tolist(), 1):
-        parts.append(chosen.words[min(at, len(chosen.words) - 1)])
-        if place % _COMMA_AFTER == 0:
-            parts.append("。" if place % _STOP_AFTER == 0 else "，")
-    return "".join(parts)[:code_points]
+    draws = generator.random(code_points // 2 + 1)
+    # Words have two or more characters: all draws are always enough, and most often four fifths of them are.
+    for used in (len(draws) * 4 // 5, len(draws)):
+        made = _punctuated(chosen, draws[:used])
+        if len(made) >= code_points:
+            break
+    return made[:code_points]
+
+
+def _punctuated(chosen: Vocabulary, draws: NDArray[np.float64]) -> str:
+    # Equal to searchsorted(cumulative, draws, side="right"), which takes half of a text's time.
+    drawn = chosen.guide[(draws * _STEPS).astype(np.int64)]
+    while (behind := chosen.cumulative[drawn] <= draws).any():
+        drawn += behind
+    units = chosen.spelled[drawn]
+    units[_COMMA_AFTER - 1 :: _COMMA_AFTER, -1] = ord("，")
+    units[_STOP_AFTER - 1 :: _STOP_AFTER, -1] = ord("。")
+    return str(units[units != 0].tobytes(), "utf-16-le")
+
+
+def _spelled(words: Sequence[str]) -> NDArray[np.uint16]:
+    """Return words as rows of UTF-16 units, zeros after each, the last column left for a mark."""
+    width = max(map(len, words)) + 1
+    joined = "".join(word.ljust(width, "\0") for word in words)
+    return np.frombuffer(joined.encode("utf-16-le"), "<u2").reshape(len(words), width)
 
 
 def source(chosen: Vocabulary, number: int, chunks: int) -> str:
