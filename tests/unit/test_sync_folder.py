@@ -4,6 +4,8 @@ import codecs
 import os
 import sys
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,32 @@ def test_a_name_in_another_normal_form_has_the_same_identity(docs: Path) -> None
     (item,) = FolderSource(docs).list().items
     assert item.path == unicodedata.normalize("NFC", "café.md")
     assert FolderSource(docs).read(item) == b"text"
+
+
+@NAMES_ARE_BYTES
+@pytest.mark.promise("SYN-1")
+def test_a_name_is_the_same_in_a_locale_without_utf_8(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(docs, "制度/年假.md")
+    expected = FolderSource(docs).list()
+    original = os.scandir
+
+    class Entry:
+        """An entry whose name has come as escaped bytes, as it does where the locale is ASCII."""
+
+        def __init__(self, entry: os.DirEntry[str]) -> None:
+            self._entry, self.path = entry, entry.path
+            self.name = os.fsencode(entry.name).decode("ascii", "surrogateescape")
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._entry, name)
+
+    @contextmanager
+    def listing(path: Path) -> Iterator[list[Entry]]:
+        with original(path) as found:
+            yield [Entry(entry) for entry in found]
+
+    monkeypatch.setattr(os, "scandir", listing)
+    assert [item.path for item in FolderSource(docs).list().items] == [item.path for item in expected.items]
 
 
 @NAMES_ARE_BYTES

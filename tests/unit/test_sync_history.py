@@ -15,7 +15,7 @@ from tests.rules import SHARED_ABSENT
 from tests.unit.sync_place import TENANT, World, without_waiting_for_the_disk
 
 MAX_BYTES = 1600
-MOMENTS = (142, 300, 450, 642)
+MOMENTS = (142, 450, 642)
 RULES = Policy.from_yaml("{version: 1, default: ['*'], rules: [{match: src/api/**, allow: [alice]}]}")
 
 

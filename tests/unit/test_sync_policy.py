@@ -63,7 +63,7 @@ FAULTS = [
     (2, 1, "breaks off", "version: 1\n\tdefault: []"),
     (2, 10, "breaks off", "version: 1\ndefault: \x07"),
     (2, 1, "breaks off", "version: 1\n---\nversion: 1"),
-    (1, 1, "breaks off", "[" * 3000),
+    (1, 1, "breaks off", "[\n" * 600 + "]" * 600),
 ]
 
 
