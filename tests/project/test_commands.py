@@ -165,4 +165,4 @@ def test_the_ci_script_is_sound_and_executable(root: Path) -> None:
     subprocess.run(["bash", "-n", str(script)], check=True)
     text = script.read_text(encoding="utf-8")
     assert "set -euo pipefail" in text
-    assert [line.split()[-1] for line in text.splitlines() if line.startswith("make ")] == ["lint", "test"]
+    assert [line.split()[-1] for line in text.splitlines() if line.startswith("make ")] == ["lint", "test", "bench-ci"]
