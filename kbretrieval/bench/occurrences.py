@@ -24,7 +24,7 @@ from kbretrieval.errors import ClaimFailed
 PLACE_BITS, KEY_BITS = 8, 24
 TERM_SHIFT = np.uint64(PLACE_BITS + KEY_BITS)
 _RANGES = 64
-_AT_ONCE = 1 << 20  # occurrences, unless one range alone has more
+_AT_ONCE = 1 << 17  # occurrences, unless one term alone has more
 _FIRST_IDEOGRAPH = 0x4E00
 _POINT_BITS = 16
 _PACKED_BITS = 21  # those of one code point in `analysis.term_code`
@@ -100,7 +100,8 @@ class Occurrences:
             if len(waiting) >= _AT_ONCE * 8 or (waiting and number == len(self._files)):
                 occurring = np.frombuffer(waiting, np.uint64)
                 occurring.sort()
-                yield SortedTerms(occurring, *_spelled_ideographs(occurring))
+                for piece in _pieces(occurring):
+                    yield SortedTerms(piece, *_spelled_ideographs(piece))
                 waiting = bytearray()
 
     def _sorted_words(self) -> SortedTerms:
@@ -113,6 +114,13 @@ class Occurrences:
         spelled = np.array(terms, np.bytes_).view(np.uint8).reshape(len(terms), -1)
         occurring = ranks.astype(np.uint64) << TERM_SHIFT | where.astype(np.uint64)
         return SortedTerms(np.sort(occurring), spelled, np.array(list(map(len, terms)), np.int64))
+
+
+def _pieces(occurring: Occurring) -> list[Occurring]:
+    """Cut sorted occurrences, never within a term, so that what is made of a piece stays in the processor's cache."""
+    terms = occurring[_AT_ONCE::_AT_ONCE] >> TERM_SHIFT << TERM_SHIFT
+    cuts = np.unique(np.searchsorted(occurring, terms))
+    return np.split(occurring, cuts[cuts > 0])
 
 
 def _spelled_ideographs(occurring: Occurring) -> tuple[NDArray[np.uint8], Ints]:

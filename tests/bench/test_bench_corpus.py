@@ -209,6 +209,7 @@ def _frequent_and_rare(count: int) -> list[Synthetic]:
 def test_doclists_over_many_pages_are_found_as_fts5_finds_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(occurrences, "_AT_ONCE", 1000)  # fewer than one of the terms has
     documents = _frequent_and_rare(400)
     fill_in_bulk(tmp_path / "direct.sqlite", documents)
     monkeypatch.setattr(filling, "may_be_written", lambda connection: False)
