@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kbretrieval.bench.occurrences import Occurrences
 from kbretrieval.bench.rows import STRIDE, ChunkColumns, chunk_columns, projected, window_count
-from kbretrieval.bench.segment import Segment, may_be_written, write_contents
 from kbretrieval.bench.texts import Vocabulary, source
 from kbretrieval.chunking import DEFAULT_SIZE
 from kbretrieval.encoders.port import UNIT_TOLERANCE, Encoder, Matrix
@@ -80,22 +78,20 @@ def corpus(chosen: Vocabulary, size: int, chunks_each: int) -> Iterator[Syntheti
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Where rows go; `occurrences` is None where FTS5 itself must take the terms."""
+    """Where rows go, and what makes their vectors."""
 
     connection: Connection
     encoder: Encoder
     quantizer: Quantizer
-    occurrences: Occurrences | None
 
 
 def fill_in_bulk(path: Path, documents: Iterable[Synthetic], encoder: Encoder | None = None) -> int:
     """Write synthetic documents, numbered from 0, into a new index file and return the number of chunks.
 
     The rows are those of one `upsert` a document, commit numbers included; a test compares the two files table by
-    table. Only the way is another: one transaction whose commit waits for no disk, the columns of many chunks worked
-    out at once (`rows`), and the FTS5 index written as one segment (`segment`). Takes about half a gigabyte of memory
-    whatever the size, and while it runs ten bytes of disk for each term beside the file. Raises `claim_failed` for a
-    file that has commits, and for a source of another form than `texts.source` makes.
+    table. Only the way is another: one transaction whose commit waits for no disk, and the columns of many chunks
+    worked out at once (`rows`). Raises `claim_failed` for a file that has commits, and for a source of another form
+    than `texts.source` makes.
     """
     used = encoder or TermEncoder()
     connection, _ = open_connection(path, Wanted(used, None, None), DEFAULT_WAIT_SECONDS)
@@ -105,28 +101,21 @@ def fill_in_bulk(path: Path, documents: Iterable[Synthetic], encoder: Encoder | 
             raise ClaimFailed(f"an index without commits is required, one with {commit} given")
         for pragma in _HASTY:
             connection.outside_transaction(f"PRAGMA {pragma}")
-        with connection.write(), Occurrences(path.parent) as occurrences:
-            direct = occurrences if may_be_written(connection) else None
-            return _filled(_Target(connection, used, quantizer_of(used), direct), documents)
+        with connection.write():
+            return _filled(_Target(connection, used, quantizer_of(used)), documents)
     finally:
         connection.close()
 
 
 def _filled(target: _Target, documents: Iterable[Synthetic]) -> int:
-    written, tokens, left = 0, 0, iter(documents)
+    written, left = 0, iter(documents)
     while batch := list(islice(left, IN_ONE_BATCH)):
-        lengths = _write(target, batch, written)
-        written, tokens = written + len(lengths), tokens + sum(lengths)
-    if target.occurrences is not None and written:
-        segment = Segment(target.connection)
-        for terms in target.occurrences.by_term():
-            segment.write(terms)
-        segment.finish(written, tokens)
+        written += _write(target, batch, written)
     return written
 
 
-def _write(target: _Target, batch: list[Synthetic], written: int) -> list[int]:
-    """Write some documents behind `written` chunks and return the lengths of their chunks in terms."""
+def _write(target: _Target, batch: list[Synthetic], written: int) -> int:
+    """Write some documents behind `written` chunks and return the number of their chunks."""
     connection, projections = target.connection, [projected(item.source) for item in batch]
     made = chunk_columns([projection.body for projection in projections])
     keys = range(written + 1, written + 1 + len(made.texts))
@@ -136,15 +125,11 @@ def _write(target: _Target, batch: list[Synthetic], written: int) -> list[int]:
     )
     postings = zip(keys, made.lengths, made.codes, made.counts, strict=True)
     connection.run_many("INSERT INTO postings VALUES (?, ?, ?, ?)", list(postings))
-    if target.occurrences is None:
-        rows = list(zip(keys, made.terms, strict=True))
-        connection.run_many(f"INSERT INTO {FTS_TABLE} (rowid, terms) VALUES (?, ?)", rows)
-    else:
-        write_contents(connection, keys, made)
-        target.occurrences.add(keys, made)
+    rows = list(zip(keys, made.terms, strict=True))
+    connection.run_many(f"INSERT INTO {FTS_TABLE} (rowid, terms) VALUES (?, ?)", rows)
     if target.encoder.dimension:
         _write_vectors(target, keys, made)
-    return made.lengths
+    return len(keys)
 
 
 def _write_documents(connection: Connection, batch: list[Synthetic], projections: list[Projection]) -> None:

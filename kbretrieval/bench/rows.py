@@ -33,11 +33,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class ChunkColumns:
-    """Columns of n chunks: text, its digest, length in terms, blobs of codes and of counts, text of the FTS5 row.
-
-    `occurring`: the codes of all terms of all chunks in their order, int64; `words`: code → term of those that are no
-    ideographs.
-    """
+    """Columns of n chunks: text, its digest, length in terms, blobs of codes and of counts, text of the FTS5 row."""
 
     texts: list[str]
     digests: list[str]
@@ -45,8 +41,6 @@ class ChunkColumns:
     codes: list[bytes]
     counts: list[bytes]
     terms: list[str]
-    occurring: NDArray[np.int64]
-    words: dict[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +111,9 @@ def chunk_columns(bodies: Sequence[str]) -> ChunkColumns:
     texts = [body[start : start + DEFAULT_SIZE] for body, start in spans]
     points = np.frombuffer("".join(texts).encode("utf-32-le"), "<u4").reshape(-1, DEFAULT_SIZE)
     marks = _marked(points)
-    placed, words = _placed_codes(points, marks, texts)
-    lengths, codes, counts = _posting_lists(placed)
+    lengths, codes, counts = _posting_lists(_placed_codes(points, marks, texts))
     digests, terms = list(map(digest, texts)), _term_texts(points, marks)
-    return ChunkColumns(texts, digests, lengths, codes, counts, terms, placed[placed != _NONE], words)
+    return ChunkColumns(texts, digests, lengths, codes, counts, terms)
 
 
 def _marked(points: Points) -> _Marks:
@@ -141,8 +134,8 @@ def _marked(points: Points) -> _Marks:
     )
 
 
-def _placed_codes(points: Points, marks: _Marks, texts: Sequence[str]) -> tuple[NDArray[np.int64], dict[int, str]]:
-    """Return at the place where a term begins its code, elsewhere the largest integer, shape (n, 220); and the words.
+def _placed_codes(points: Points, marks: _Marks, texts: Sequence[str]) -> NDArray[np.int64]:
+    """Return at the place where a term begins its code, elsewhere the largest integer, shape (n, 220).
 
     Terms of ideographs are packed as `analysis.term_code` packs them.
     """
@@ -158,7 +151,7 @@ def _placed_codes(points: Points, marks: _Marks, texts: Sequence[str]) -> tuple[
     words = [texts[row][start:end] for row, start, end in spans]
     coded = {word: term_code(word) for word in set(words)}
     codes[rows, starts] = [coded[word] for word in words]
-    return codes, {code: word for word, code in coded.items()}
+    return codes
 
 
 def _posting_lists(codes: NDArray[np.int64]) -> tuple[list[int], list[bytes], list[bytes]]:

@@ -10,19 +10,16 @@ import pytest
 
 from kbretrieval import Index
 from kbretrieval.analysis import query_terms, terms
-from kbretrieval.bench import doclists, filling, occurrences
+from kbretrieval.bench import filling
 from kbretrieval.bench.filling import (
     FORMAT,
     SHARES,
     TENANT,
-    Synthetic,
-    acl,
     corpus,
     expect_size,
     fill_in_bulk,
     reader,
 )
-from kbretrieval.bench.occurrences import KEY_BITS, Occurrences
 from kbretrieval.bench.rows import chunk_columns, projected
 from kbretrieval.bench.texts import Vocabulary, fixture_bodies, query, second_order, source, text, vocabulary
 from kbretrieval.bench.vectors import DIMENSION, DenseDouble, Remembering
@@ -157,17 +154,10 @@ def _dump(path: Path) -> dict[str, list[tuple[object, ...]]]:
     return made
 
 
-@pytest.mark.parametrize(
-    ("encoder", "direct"),
-    [(TermEncoder(), True), (DenseDouble(), True), (DenseDouble(), False)],
-    ids=["sparse", "dense", "dense, terms by FTS5"],
-)
+@pytest.mark.parametrize("encoder", [TermEncoder(), DenseDouble()], ids=["sparse", "dense"])
 def test_the_bulk_path_writes_the_very_rows_of_upsert(
-    tmp_path: Path, encoder: Encoder, direct: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not direct:
-        monkeypatch.setattr(filling, "may_be_written", lambda connection: False)
-    monkeypatch.setattr(occurrences, "_AT_ONCE", 2000)
     documents = list(corpus(WORDS, 105, 10))
     monkeypatch.setattr(filling, "IN_ONE_BATCH", 4)
     expect_size(fill_in_bulk(tmp_path / "bulk.sqlite", documents, encoder), 105)
@@ -194,92 +184,6 @@ def test_a_filled_file_is_an_index_like_any_other(tmp_path: Path) -> None:
         index.delete(TENANT, "d0000004", 2)
         assert index.check() == ()
         assert index.search("新的年假", reader(100), lexical="fts5")[0].doc_id == "d0000003"
-
-
-def _frequent_and_rare(count: int) -> list[Synthetic]:
-    """Documents of one chunk; two bigrams fill most of each, so that their doclists go over many pages."""
-    made = []
-    for number in range(count):
-        rare = "稀有，" if number % 97 == 5 else "常见，"
-        source = (f"# 长表\n\n{rare}" + "年假" * 110)[: DEFAULT_SIZE - 7] + f"，e{number:05d}"
-        made.append(Synthetic(number, f"d{number:07d}", source, acl(number)))
-    return made
-
-
-def test_doclists_over_many_pages_are_found_as_fts5_finds_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(occurrences, "_AT_ONCE", 1000)  # fewer than one of the terms has
-    documents = _frequent_and_rare(400)
-    fill_in_bulk(tmp_path / "direct.sqlite", documents)
-    monkeypatch.setattr(filling, "may_be_written", lambda connection: False)
-    fill_in_bulk(tmp_path / "fts5.sqlite", documents)
-    found = {name: _matched(tmp_path / f"{name}.sqlite") for name in ("direct", "fts5")}
-    assert found["direct"] == found["fts5"]
-    with Index.open(tmp_path / "direct.sqlite") as index:
-        assert index.check() == ()
-        pages = _pages_of_first_segment(tmp_path / "direct.sqlite")
-        for number in range(17):  # sixteen small segments: FTS5 merges them, below the large one
-            index.upsert(TENANT, f"d{number:07d}", 2, FORMAT, documents[number + 17].source, ["*"])
-        assert index.check() == ()
-        assert _pages_of_first_segment(tmp_path / "direct.sqlite") == pages > 20
-
-
-def _pages_of_first_segment(path: Path) -> int:
-    raw = sqlite3.connect(path)
-    try:
-        (count,) = raw.execute("SELECT count(*) FROM chunks_fts_data WHERE id >> 37 = 1").fetchone()
-    finally:
-        raw.close()
-    return int(count)
-
-
-def _matched(path: Path) -> list[list[tuple[object, ...]]]:
-    raw = sqlite3.connect(path)
-    try:
-        flagged = raw.execute("SELECT count(*) FROM chunks_fts_idx WHERE pgno & 1").fetchone()
-        assert flagged[0] >= 2, "long doclists have an index of their own"
-        sought = ('"年假"', '"稀有" AND "年假"', '"年假" AND "e00311"', '"年假" NOT "常见"', '"假年 年假"', "e002*")
-        ranked = "SELECT rowid, rank FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rowid"
-        falling = "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rowid DESC"
-        return [raw.execute(statement, (match,)).fetchall() for match in sought for statement in (ranked, falling)]
-    finally:
-        raw.close()
-
-
-def test_occurrences_come_back_by_term_however_many_are_read_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(occurrences, "_AT_ONCE", 300)
-    columns = chunk_columns([source(WORDS, number, 3) for number in range(4)])
-    with Occurrences(tmp_path) as waiting:
-        waiting.add(range(1, 13), columns)
-        ranges = list(waiting.by_term())
-    assert len(ranges) > 3
-    found = []
-    for item in ranges:
-        spelled = [bytes(row[:size]).decode("utf-8") for row, size in zip(item.spelled, item.sizes, strict=True)]
-        steps = np.append(0, np.cumsum(np.diff(item.occurring >> np.uint64(32)) > 0)).tolist()
-        places = zip((item.occurring >> np.uint64(8) & np.uint64((1 << KEY_BITS) - 1)).tolist(), steps, strict=True)
-        found += [(spelled[step], key) for key, step in places]
-    assert sorted(found) == sorted((t, key) for key, row in enumerate(columns.terms, 1) for t in row.split(" "))
-    assert [term.encode("utf-8") for term, _ in found] == sorted(term.encode("utf-8") for term, _ in found)
-
-
-def test_a_key_that_has_no_room_is_refused(tmp_path: Path) -> None:
-    columns = chunk_columns([source(WORDS, 0, 1)])
-    with Occurrences(tmp_path) as waiting, pytest.raises(ClaimFailed, match="16777216 given"):
-        waiting.add([1 << KEY_BITS], columns)
-
-
-def test_numbers_of_every_size_are_written_as_sqlite_writes_them() -> None:
-    values = np.array([0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152, (1 << KEY_BITS) - 1])
-    sizes = doclists._varint_sizes(values)
-    target = np.zeros(int(sizes.sum()), np.uint8)
-    doclists._put_varints(target, np.cumsum(sizes, dtype=np.int64), values)
-    assert sizes.tolist() == [1, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert target.tobytes() == b"".join(map(doclists.varint, values.tolist()))
-    assert doclists.varint(2_097_152).hex() == "81808000"
 
 
 def test_a_file_that_has_commits_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
