@@ -30,8 +30,13 @@ class Head:
 
 def head(connection: Connection) -> Head:
     """Return the latest commit; inside a transaction."""
-    number = current_commit(connection)
-    return Head(number, _stamp(connection, number) or b"")
+    rows = connection.run(
+        "SELECT c.value, l.stamp FROM counters c LEFT JOIN commits l ON l.number = c.value WHERE c.name = 'commit'"
+    )
+    if not rows or type(rows[0][0]) is not int:
+        raise IndexCorrupt("the commit counter is missing")
+    number, stamp = rows[0]
+    return Head(number, expect((stamp or b"",), (bytes,), "commit")[0])
 
 
 def descends(connection: Connection, known: Head) -> bool:
