@@ -18,7 +18,7 @@ Derived rows (chunks, postings, vectors, vector_codes, chunks_fts) can be made a
 """
 
 APPLICATION_ID = 0x6B627278  # "kbrx"
-SCHEMA_VERSION = "schema/1"
+SCHEMA_VERSION = "schema/2"
 
 FTS_TABLE = "chunks_fts"
 
