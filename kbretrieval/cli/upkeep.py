@@ -11,11 +11,20 @@ from kbretrieval.cli.shown import fields_text, table
 from kbretrieval.errors import IndexCorrupt
 
 
-def check(index: IndexFile, json_output: AsJson = False) -> None:
+def check(
+    index: IndexFile,
+    repair_derived: Annotated[
+        bool, typer.Option("--repair-derived", help="Make faulty derived rows anew: the same as `kbretrieval repair`.")
+    ] = False,
+    json_output: AsJson = False,
+) -> None:
     """Verify the whole store and name each fault; exit status 6 if there is one.
 
     Example: kbretrieval check --index kb.sqlite
     """
+    if repair_derived:
+        repair(index, json_output)
+        return
     with open_existing(index) as opened:
         found = opened.check()
     if json_output:

@@ -191,7 +191,8 @@ def test_the_maintenance_views(run: Run, kb: Path) -> None:
 
 
 @pytest.mark.promise("OBS-2")
-def test_check_names_each_fault_and_repair_mends_it(run: Run, kb: Path) -> None:
+@pytest.mark.parametrize("mending", [("repair",), ("check", "--repair-derived")], ids=" ".join)
+def test_check_names_each_fault_and_repair_mends_it(run: Run, kb: Path, mending: tuple[str, ...]) -> None:
     assert run("check", "--index", kb).out == "no fault found\n"
     table = sql(kb, "SELECT name FROM sqlite_master WHERE sql LIKE '%USING fts5%'")[0][0]
     sql(kb, f"DELETE FROM {table} WHERE rowid = (SELECT max(rowid) FROM {table})")
@@ -199,7 +200,7 @@ def test_check_names_each_fault_and_repair_mends_it(run: Run, kb: Path) -> None:
     assert (done.status, done.err) == (6, "index_corrupt: no fault is allowed, 1 found\n")
     assert [item["schema"] for item in json.loads(done.out)] == ["kbretrieval.fault/1"]
     assert json.loads(done.out)[0]["code"] in run("check", "--index", kb).out
-    assert run("repair", "--index", kb).out.endswith("1 faults before, 0 left\n")
+    assert run(*mending, "--index", kb).out.endswith("1 faults before, 0 left\n")
     assert run("check", "--index", kb).status == 0
 
 
