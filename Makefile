@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 INPUTS := pyproject.toml constraints.txt
 STARTED := $(shell date +%s)
+WORKERS ?= 2
+# A file's tests stay together and in order, files begin in the order of their folders: a plain run does the same.
+IN_TURN := --dist loadfile --no-loadscope-reorder
 
 # Without the model everything else still works, and says what it left out; only in CI its absence is a failure.
 FETCH_MODEL = echo "== the embedding model"; $(BIN)/kbretrieval model fetch || { \
@@ -66,7 +69,12 @@ lab: $(VENV)/.stamp-book
 
 test: $(VENV)/.stamp-dev
 	@$(FETCH_MODEL)
-	$(BIN)/python -m pytest --cov --cov-report=term
+	@status=0; \
+	echo "== tests that may run beside others, $(WORKERS) at a time"; \
+	$(BIN)/python -m pytest -m "not alone" -n $(WORKERS) $(IN_TURN) --cov --cov-report= --cov-fail-under=0 || status=$$?; \
+	echo "== tests that run alone, and the coverage of all"; \
+	$(BIN)/python -m pytest tests -m alone --cov --cov-append --cov-report=term || status=$$?; \
+	exit $$status
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .

@@ -19,6 +19,12 @@ settings.register_profile("deterministic", derandomize=True, deadline=None, data
 settings.load_profile("deterministic")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave the coverage tracer out of slow tests: what they reach a thousand times, others reach once."""
+    if item.get_closest_marker("slow"):
+        item.add_marker(pytest.mark.no_cover)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The folder of the checkout."""

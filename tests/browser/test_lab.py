@@ -23,7 +23,7 @@ from tests.browser.page import NotebookPage
 CHARTS = {0: "时间线图", 7: "名次斜率图", 12: "时间线图"}
 OPENED = [chapter for chapter in CHAPTERS if chapter.published and chapter.number in CHARTS]
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

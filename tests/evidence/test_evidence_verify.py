@@ -311,6 +311,7 @@ def test_one_command_from_a_checkout_with_nothing_installed(three: list[str], fo
     assert subprocess.run(plain, cwd=CHECKOUT, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.alone
 @pytest.mark.promise("EVD-4")
 def test_forty_files_take_less_than_two_seconds(make_claim: MakeClaim, folder: Path) -> None:
     for at in range(40):

@@ -10,6 +10,8 @@ import pytest
 from kbretrieval import Context, Index
 from tests.faults.workers import Worker
 
+pytestmark = pytest.mark.alone
+
 MODULE = "tests.faults.process"
 CHANGED = "index_projection_contract_changed_rebuild_required"
 

@@ -103,6 +103,7 @@ def test_an_execution_gap_and_a_silent_witness_are_found(tiny_runs: tuple[Notebo
     assert [(f.cell, f.code) for f in check_run(notebook, ready, sys.executable)] == [(4, "execution_gap")]
 
 
+@pytest.mark.alone
 @pytest.mark.promise("NB-12")
 def test_the_three_ways_to_stop_are_told_apart(build: Build, tmp_path: Path) -> None:
     raising = build(tmp_path / "01_raising.ipynb", "print('kept')", "a = 1\nb = 2\nc = 3\nraise LookupError('gone')")

@@ -272,6 +272,7 @@ def test_related_texts_are_above_the_floor_and_the_floor_is_a_cut(bge: BGEEncode
     assert float(query @ near) > FLOOR > float(query @ far)
 
 
+@pytest.mark.alone
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.promise("PRF-5")

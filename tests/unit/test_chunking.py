@@ -57,6 +57,7 @@ def test_a_window_out_of_range_is_refused(tmp_path: Path, size: object, overlap:
         assert not file.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("CHK-2", "CHK-3", "CHK-6")
 @settings(max_examples=400)
 @given(PLAIN, SIZES)
@@ -82,6 +83,7 @@ def test_a_window_ends_after_the_last_blank_line_in_its_second_half(body: str, s
     assert [end for _, end in windows(body, size, 0)] == ends
 
 
+@pytest.mark.slow
 @pytest.mark.promise("CHK-6")
 def test_characters_that_are_skipped_over_never_join_each_other() -> None:
     simple = "".join(chr(point) for point in range(0x110000) if regex.fullmatch(chunking._SIMPLE, chr(point)))
@@ -90,6 +92,7 @@ def test_characters_that_are_skipped_over_never_join_each_other() -> None:
     assert not regex.search(r"\p{Extended_Pictographic}", simple)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("CHK-3", "CHK-6")
 @settings(max_examples=600)
 @given(CLUSTERED, SIZES)
@@ -230,6 +233,7 @@ def _headings(size: int) -> Projection:
     return Projection("t", "".join(parts), headings, "", "", 0)
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.promise("CHK-7")
 @pytest.mark.parametrize(

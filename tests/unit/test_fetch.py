@@ -269,6 +269,7 @@ def test_without_the_client_the_source_says_so(sources: Sources) -> None:
     assert _maven_failure(sources) == "the mvn command is not installed"
 
 
+@pytest.mark.alone
 @POSIX_SCRIPT
 @pytest.mark.promise("MOD-2")
 def test_at_the_time_limit_the_client_ends_with_its_children(sources: Sources) -> None:

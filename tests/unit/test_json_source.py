@@ -83,6 +83,7 @@ def test_a_repeated_key_is_refused_at_any_depth(index: Index, alice: Context) ->
     assert docs(index.search("甲 节 文 假", alice, limit=100)) == [] and index.documents("acme") == ()
 
 
+@pytest.mark.alone
 @pytest.mark.promise("PRJ-4", "PRJ-6", "ERR-2")
 def test_deep_nesting_and_numbers_are_refused_quickly(index: Index) -> None:
     """C065: brackets inside strings are no nesting; no number is ever converted."""

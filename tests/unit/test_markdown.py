@@ -157,6 +157,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.promise("PRJ-3", "PRJ-5")
 @pytest.mark.parametrize("name", HOSTILE)

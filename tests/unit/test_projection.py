@@ -94,6 +94,7 @@ def test_another_format_is_refused(value: object) -> None:
     assert code_of(project, "a", value) == "unsupported_format"
 
 
+@pytest.mark.alone
 @pytest.mark.promise("PRJ-5")
 def test_bounds_refuse_before_any_work() -> None:
     """C070, second half."""

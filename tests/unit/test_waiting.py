@@ -12,6 +12,8 @@ import pytest
 from kbretrieval import Context, Index
 from tests.unit.doubles import Table, code_of
 
+pytestmark = pytest.mark.alone
+
 TEXT = "# 计数\n\n计数器"
 
 
