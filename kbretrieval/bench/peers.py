@@ -134,7 +134,7 @@ class Bm25sFaiss:
     name = BM25S_FAISS
 
     def __init__(self, weights: EagerWeights, rows: Rows, floor: float, bm25s: ModuleType, faiss: ModuleType) -> None:
-        self._rows, self._floor, self._faiss, self._columns = rows, floor, faiss, weights
+        self._keys, self._floor, self._faiss, self._columns = rows.keys, floor, faiss, weights
         self._lexical = searcher(weights, bm25s)
         self._weights = {share: mask.astype(np.float32) for share, mask in rows.masks.items()}
         self._flat = faiss.IndexFlatIP(rows.vectors.shape[1])
@@ -146,16 +146,22 @@ class Bm25sFaiss:
         known = self._columns.columns(term_codes(asked.terms))
         weights = None if share == SHARES[0] else self._weights[share]
         scores = self._lexical.get_scores_from_ids(known, weight_mask=weights)
-        return _nearest(self._rows.keys, scores, float(np.finfo(np.float32).tiny))
+        return _nearest(self._keys, scores, float(np.finfo(np.float32).tiny))
 
     def vector(self, asked: Asked, share: int) -> Keys:
         """Return the best keys by inner product."""
         bits = self._bits[share]
-        chosen = self._faiss.IDSelectorBitmap(len(self._rows.keys), self._faiss.swig_ptr(bits))
+        chosen = self._faiss.IDSelectorBitmap(len(self._keys), self._faiss.swig_ptr(bits))
         parameters = None if share == SHARES[0] else self._faiss.SearchParameters(sel=chosen)
         scores, places = self._flat.search(asked.vector[None, :], WINDOW, params=parameters)
         kept = (places[0] >= 0) & (scores[0] >= self._floor)
-        return [int(key) for key in self._rows.keys[places[0][kept]]]
+        return [int(key) for key in self._keys[places[0][kept]]]
+
+    def rows(self, rows: Rows) -> Rows:
+        """Return the same rows with the vectors where FAISS keeps them: a second copy of a million takes 2 GB."""
+        flat = self._flat
+        held = self._faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d)
+        return Rows(rows.keys, held.reshape(flat.ntotal, flat.d), rows.masks)
 
 
 class Usearch:
@@ -203,16 +209,18 @@ def installed(*names: str) -> dict[str, ModuleType] | None:
 
 def optional_peers(
     snapshot: Snapshot, rows: Rows, floor: float
-) -> tuple[Bm25sFaiss | None, Usearch | None, dict[str, str]]:
-    """Return the peers that can run here, and why another cannot. `snapshot` has the rows' posting lists."""
+) -> tuple[Bm25sFaiss | None, Usearch | None, dict[str, str], Rows]:
+    """Return the peers that can run here, why another cannot, and the rows that all share.
+
+    `snapshot` has the rows' posting lists.
+    """
     absent: dict[str, str] = {}
     both, usearch = installed("bm25s", "faiss"), installed("usearch.index")
-    if both is None:
+    faiss = Bm25sFaiss(EagerWeights(snapshot), rows, floor, both["bm25s"], both["faiss"]) if both else None
+    if faiss is None:
         absent[BM25S_FAISS] = "not installed: pip install bm25s faiss-cpu"
+    else:
+        rows = faiss.rows(rows)
     if usearch is None:
         absent[USEARCH] = "not installed: pip install usearch"
-    return (
-        Bm25sFaiss(EagerWeights(snapshot), rows, floor, both["bm25s"], both["faiss"]) if both else None,
-        Usearch(rows, floor, usearch["usearch.index"]) if usearch else None,
-        absent,
-    )
+    return faiss, Usearch(rows, floor, usearch["usearch.index"]) if usearch else None, absent, rows

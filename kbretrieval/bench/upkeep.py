@@ -55,22 +55,30 @@ def _first_hit(path: Path, encoder: Encoder, text: str) -> None:
             raise ClaimFailed("a first hit is required, none was found")
 
 
-def rebuilt(path: Path, encoder: Encoder, times: int) -> tuple[Series, Snapshot]:
-    """Return how long a full rebuild of the snapshot takes, and the last one made."""
+def snapshot_of(index: Index) -> Snapshot:
+    """Return what an open index keeps in memory of the bench's tenant."""
+    engine = index._engine
+    with engine.connection.read():
+        return engine.resident.current(engine.connection, TENANT)
+
+
+def rebuilt(path: Path, encoder: Encoder, times: int) -> tuple[Series, int]:
+    """Return how long a full rebuild of the snapshot takes, and the bytes of its arrays."""
     connection, contract = open_connection(path, Wanted(encoder, None, None), DEFAULT_WAIT_SECONDS)
-    samples, made = [], empty_snapshot(TENANT)
+    samples, size = [], 0
     try:
         for _ in range(times):
-            made = empty_snapshot(TENANT)  # lets go of the one before
             with connection.read():
                 now = head(connection)
                 made, took = timed(
                     lambda: advanced(empty_snapshot(TENANT), connection, now, contract.dimension)  # noqa: B023
                 )
             samples.append(took)
+            size = held_bytes(made)
+            del made
     finally:
         connection.close()
-    return Series(REBUILT, "engine", tuple(samples)), made
+    return Series(REBUILT, "engine", tuple(samples)), size
 
 
 def held_bytes(snapshot: Snapshot) -> int:
