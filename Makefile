@@ -88,7 +88,7 @@ faults: $(VENV)/.stamp-dev
 # The peers (bm25s, FAISS, usearch) come with [dev].
 bench: $(VENV)/.stamp-dev
 	@mkdir -p build/bench
-	$(BIN)/kbretrieval bench --part dense --size 10000 --size 100000 --size 1000000 --queries 3 --rounds 3 \
+	$(BIN)/kbretrieval bench --part dense --size 10000 --size 100000 --size 1000000 --queries 3 --rounds 2 \
 		--evidence build/bench --output build/bench/samples.json --chart build/bench/bench.png
 
 bench-ci: $(VENV)/.stamp-dev
