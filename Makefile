@@ -91,8 +91,9 @@ bench: $(VENV)/.stamp-dev
 	$(BIN)/kbretrieval bench --part dense --size 10000 --size 100000 --size 1000000 --queries 3 --rounds 2 \
 		--evidence build/bench --output build/bench/samples.json --chart build/bench/bench.png
 
+# Every equality must hold; what a gate asks for is eased by half, since a checking machine may have neighbours.
 bench-ci: $(VENV)/.stamp-dev
-	$(BIN)/kbretrieval bench --part dense --size 100000 --queries 3 --rounds 2
+	$(BIN)/kbretrieval bench --part dense --size 100000 --queries 3 --rounds 2 --margin 1.5
 
 html: $(VENV)/.stamp-book
 	$(BIN)/kbretrieval notebooks html --output build/html
