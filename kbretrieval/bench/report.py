@@ -121,6 +121,8 @@ def _written(figures: Figures, parameters: Mapping[str, Any], folder: Path, opti
     ) as made:
         for item in figures.equalities:
             made.rows({"comparison": item.name, **row} for row in item.rows)
+        if not figures.equalities:  # what was measured, where nothing but times was
+            made.rows({"measured": item.what, "way": item.way, "samples": len(item.samples)} for item in figures.series)
         for item in figures.equalities:
             made.aggregate(item.name, "count", where={"comparison": item.name})
             made.check(item.name, item.held)

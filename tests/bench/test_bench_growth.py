@@ -1,10 +1,15 @@
 """Growth is read off several sizes; what is flat and what is linear is judged by ratio."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from kbretrieval.bench.figures import Figures
 from kbretrieval.bench.growth import growth
+from kbretrieval.bench.report import claim
 from kbretrieval.bench.timing import Series
+from kbretrieval.evidence import verify_folder
 
 
 def _dense(size: int, vector: dict[int, float]) -> Figures:
@@ -34,3 +39,16 @@ def test_ten_times_the_eligible_rows_take_about_ten_times_as_long(ten_fold: floa
     assert made is not None
     vector = [gate for gate in made.gates if gate.promise == "PRF-7" and gate.name.startswith("vector")]
     assert [gate.held for gate in vector] == [linear]
+
+
+@pytest.mark.promise("PRF-6", "PRF-7")
+def test_how_times_grow_is_kept_as_evidence(tmp_path: Path) -> None:
+    made = growth([_dense(10_000, {100: 1.0, 10: 0.1}), _dense(100_000, {100: 10.0, 10: 1.2})])
+    assert made is not None
+    sizes = ["--size", "10000", "--size", "100000", "--part", "dense"]
+    path = claim(made, {"seed": 7}, tmp_path, sizes)
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert path.name == "bench-growth-100000.json"
+    assert kept["claim"]["promises"] == ["PRF-6", "PRF-7"]
+    assert kept["invocation"]["argv"][4:10] == sizes
+    assert verify_folder(tmp_path).exit_code == 0
