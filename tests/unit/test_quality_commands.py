@@ -1,10 +1,13 @@
 """`evaluate --testset` and `calibrate`: reports, evidence, TREC files; and the public sets' lexical figures."""
 
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import ir_measures
+import numpy as np
 import pytest
 from ir_measures import RR, R, nDCG
 
@@ -12,16 +15,20 @@ from kbretrieval import TermEncoder
 from kbretrieval.cli import main
 from kbretrieval.cli import quality as quality_commands
 from kbretrieval.encoders.bge import BGEEncoder
+from kbretrieval.encoders.port import Encoding
 from kbretrieval.evaluation import quality_claims, quality_report, references
 from kbretrieval.evaluation.collection import READER, collected
 from kbretrieval.evaluation.encoders import NamedChoice
+from kbretrieval.evaluation.quality_claims import set_name
 from kbretrieval.evaluation.references import TOLERANCE, figures_of, reference_of
-from kbretrieval.evaluation.runs import CHOSEN, MEASURES, run_all, settings
-from kbretrieval.evaluation.testset import FILES, JudgedSet, load_judged_set
+from kbretrieval.evaluation.runs import CHOSEN, DEPTH, MEASURES, run_all, run_of, settings
+from kbretrieval.evaluation.testset import FILES, JudgedSet, Passage, load_judged_set
 from kbretrieval.evaluation.vector_cache import VectorCache
 from kbretrieval.evidence.verify import verify_folder
-from kbretrieval.model.files import check_folder, model_folder
+from kbretrieval.projection import project
 from tests.unit.small_set import CountingEncoder, write_set
+
+SETS = ["stard_small", "cmrc2018_dev"]
 
 
 @pytest.fixture
@@ -127,40 +134,94 @@ def test_a_figure_outside_its_tolerance_refuses_the_claim(
     assert not (evidence / "quality-small-terms.json").exists()
 
 
-def _part(judged: JudgedSet, step: int) -> JudgedSet:
-    return JudgedSet(judged.name, judged.folder, judged.passages, judged.questions[::step], judged.sha256)
-
-
 @pytest.mark.slow
 @pytest.mark.promise("QUA-1", "QUA-5")
-@pytest.mark.parametrize("name", ["stard_small", "cmrc2018_dev"])
+@pytest.mark.parametrize("name", SETS)
 def test_the_lexical_figures_of_the_public_sets(shared: Path, name: str) -> None:
-    judged, wanted = load_judged_set(shared / "testsets" / name), [s for s in settings() if s.mode == "lexical"]
-    reference = reference_of(judged)
+    """All questions are asked through the index, every eighth in the evaluation's own way as well."""
+    judged = load_judged_set(shared / "testsets" / name)
+    reference, wanted = reference_of(judged), [setting for setting in settings() if setting.mode == "lexical"]
     assert reference is not None
     with collected(judged, VectorCache(TermEncoder(), None)) as collection:
-        runs = run_all(judged, collection, wanted)
-    assert runs["lexical"].mean() == pytest.approx(figures_of(reference, "lexical"), abs=TOLERANCE)
-    assert runs["lexical+title"].mean()["recall_at_3"] < runs["lexical"].mean()["recall_at_3"] - 0.02
+        asked = {q.id: collection.index.search(q.text, READER, DEPTH, "lexical") for q in judged.questions}
+        part = run_all(replace(judged, questions=judged.questions[::8]), collection, wanted)
+    rankings = {question: tuple(hit.doc_id for hit in hits) for question, hits in asked.items()}
+    measured = run_of(wanted[0], rankings, judged.measurable).mean()
+    assert measured == pytest.approx(figures_of(reference, "lexical"), abs=TOLERANCE)
+    assert part["lexical"].rankings == {question: rankings[question] for question in part["lexical"].rankings}
+    assert part["lexical+title"].mean()["recall_at_3"] < part["lexical"].mean()["recall_at_3"] - 0.02
+
+
+def committed_run(root: Path, judged: JudgedSet) -> dict[str, tuple[str, ...]]:
+    """The first ten passages of every question, as they were found when the committed claim was made."""
+    found: dict[str, list[str]] = {}
+    for line in (root / "evidence" / f"quality-{set_name(judged)}-bge.run").read_text(encoding="utf-8").splitlines():
+        question, _, passage, *_ = line.split()
+        found.setdefault(question, []).append(passage)
+    return {question: tuple(passages) for question, passages in found.items()}
+
+
+@pytest.mark.promise("QUA-1", "QUA-2", "EVD-8")
+@pytest.mark.parametrize("name", SETS)
+def test_the_committed_claim_holds_the_figures_that_were_measured_outside(shared: Path, root: Path, name: str) -> None:
+    """All questions, with the real model; the run beside the claim gives the chosen setting's figures again."""
+    judged = load_judged_set(shared / "testsets" / name)
+    reference, stem = reference_of(judged), root / "evidence" / f"quality-{set_name(judged)}-bge"
+    assert reference is not None
+    claim = _report(stem.with_suffix(".json"))
+    files = {row["name"]: row["sha256"] for row in claim["deterministic"]["rows"] if row["what"] == "file"}
+    assert files == judged.sha256
+    figures = {key: {m: float(v) for m, v in row.items()} for key, row in claim["observed"]["figures"].items()}
+    for setting in reference.figures:
+        assert figures[setting] == pytest.approx(figures_of(reference, setting), abs=TOLERANCE), setting
+    chosen = [gain for gain in claim["observed"]["gains"] if gain["setting"] == CHOSEN]
+    assert [(gain["measure"], gain["holds"]) for gain in chosen] == [(measure, True) for measure in MEASURES]
+    assert committed_run(root, judged).keys() == {question.id for question in judged.questions}
+    qrels, run = (ir_measures.read_trec_qrels(f"{stem}.qrels"), ir_measures.read_trec_run(f"{stem}.run"))
+    found = ir_measures.calc_aggregate([R @ 3, RR @ 3, nDCG @ 10], qrels, run)
+    for measure, judge in zip(MEASURES, (R @ 3, RR @ 3, nDCG @ 10), strict=True):
+        assert found[judge] == pytest.approx(figures[CHOSEN][measure], abs=1e-9), measure
+
+
+class RealWhereItCounts:
+    """The real model for every query and for the passages that are named; all others lie below its floor."""
+
+    def __init__(self, model: BGEEncoder, passages: Iterable[Passage]) -> None:
+        self._model = model
+        self._named = {project(passage.source, "text").body for passage in passages}
+        self.identifier, self.dimension, self.floor = model.identifier, model.dimension, model.floor
+        self.quantizer = model.quantizer
+
+    def encode(self, texts: Sequence[str], *, query: bool) -> Encoding:
+        """Return the model's vector of each text that counts, for the others the one opposite to all."""
+        real = [text for text in texts if query or text in self._named]
+        vectors = dict(zip(real, self._model.encode(real, query=query).vectors, strict=True)) if real else {}
+        return Encoding([vectors.get(text, -np.ones(self.dimension)) for text in texts])
 
 
 @pytest.mark.slow
 @pytest.mark.model
 @pytest.mark.promise("QUA-1", "QUA-2")
-@pytest.mark.parametrize(("name", "step"), [("stard_small", 8), ("cmrc2018_dev", 16)])
-def test_a_part_of_the_public_sets_with_the_real_model(shared: Path, name: str, step: int) -> None:
-    """Every eighth question: figures of a part scatter, so they are compared within three standard errors."""
-    if any(file.state != "ok" for file in check_folder(model_folder())):
-        pytest.skip("the model is not there; run: kbretrieval model fetch")
+@pytest.mark.parametrize(("name", "step"), [("stard_small", 128), ("cmrc2018_dev", 512)])
+def test_the_real_model_ranks_as_in_the_committed_run(
+    shared: Path, root: Path, bge: BGEEncoder, name: str, step: int
+) -> None:
+    """For some questions: the same ten passages in the same order.
+
+    Every passage is indexed, so lexical scores are those of the whole set; but only those that the run names for these
+    questions are encoded. Where the run has a passage that the vector channel's window left out, the order may differ,
+    and near ties turn on another processor: of 26 questions two did. Without the instruction before queries, with
+    another pooling or another share, none stays the same.
+    """
     judged = load_judged_set(shared / "testsets" / name)
-    part, reference = _part(judged, step), reference_of(judged)
-    assert reference is not None
-    encoder = VectorCache(BGEEncoder(), None)
-    with collected(part, encoder) as collection:
-        runs = run_all(part, collection, settings())
-        hits = collection.index.search(part.questions[0].text, READER, 10, "hybrid", runs[CHOSEN].setting.options)
-    assert tuple(hit.doc_id for hit in hits) == runs[CHOSEN].rankings[part.questions[0].id]
-    for setting in reference.figures:
-        figures, known = runs[setting].figures, reference.figures[setting]
-        errors = figures.std(axis=0) / len(figures) ** 0.5
-        assert (abs(figures.mean(axis=0) - known) <= 3 * errors + TOLERANCE).all(), setting
+    part = replace(judged, questions=judged.questions[::step])
+    known = committed_run(root, judged)
+    wanted = {passage for question in part.questions for passage in known[question.id]}
+    model = RealWhereItCounts(bge, (passage for passage in part.passages if passage.id in wanted))
+    with collected(part, VectorCache(model, None)) as collection:
+        chosen = run_all(part, collection, [setting for setting in settings() if setting.name == CHOSEN])[CHOSEN]
+        for question in part.questions:
+            hits = collection.index.search(question.text, READER, 10, "hybrid", chosen.setting.options)
+            assert tuple(hit.doc_id for hit in hits) == chosen.rankings[question.id]
+    same = [question.id for question in part.questions if chosen.rankings[question.id] == known[question.id]]
+    assert len(same) > len(part.questions) / 2, same
