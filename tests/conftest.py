@@ -20,8 +20,9 @@ settings.load_profile("deterministic")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Leave the coverage tracer out of slow tests: what they reach a thousand times, others reach once."""
-    if item.get_closest_marker("slow"):
+    """Leave the coverage tracer out of slow tests and property tests: other tests reach once what these reach often."""
+    function = getattr(item, "function", None)
+    if item.get_closest_marker("slow") or getattr(function, "is_hypothesis_test", False):
         item.add_marker(pytest.mark.no_cover)
 
 

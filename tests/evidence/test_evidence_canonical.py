@@ -182,6 +182,7 @@ def test_no_described_object_lets_other_names_in() -> None:
     assert not leaves_objects_open(load_schema())
 
 
+@pytest.mark.slow
 @pytest.mark.promise("EVD-3")
 def test_every_place_and_every_wrong_value_is_judged_like_jsonschema() -> None:
     hostile = [None, True, 0, -1, 2**53, "", "x", "a\n", "0" * 64, "0" * 64 + "\n", [], ["a", "a"], {}, {"é": 1}]
@@ -201,6 +202,7 @@ def test_every_place_and_every_wrong_value_is_judged_like_jsonschema() -> None:
     assert refused > 500
 
 
+@pytest.mark.slow
 @pytest.mark.promise("EVD-3")
 @settings(max_examples=300)
 @given(st.data())

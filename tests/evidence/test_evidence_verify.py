@@ -211,6 +211,7 @@ def with_byte(raw: bytes, at: int, value: int) -> bytes:
     return raw[:at] + bytes([value]) + raw[at + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("EVD-5")
 def test_a_change_of_any_byte_of_three_files_the_manifest_and_the_subject_is_found(
     three: list[str], folder: Path, root: Path
@@ -230,6 +231,7 @@ def test_a_change_of_any_byte_of_three_files_the_manifest_and_the_subject_is_fou
     assert sum(map(len, whole.values())) > 4000
 
 
+@pytest.mark.slow
 @pytest.mark.promise("EVD-5")
 def test_ten_thousand_random_changes_are_found(three: list[str], folder: Path, root: Path) -> None:
     bench = Workbench(folder, root)
@@ -243,6 +245,7 @@ def test_ten_thousand_random_changes_are_found(three: list[str], folder: Path, r
         assert bench.finds(name, with_byte(raw, at, value)), (name, at, value)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("EVD-5")
 def test_without_the_manifest_every_byte_of_the_deterministic_part_is_still_covered(
     three: list[str], folder: Path, root: Path

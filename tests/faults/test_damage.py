@@ -73,6 +73,7 @@ def zeroed(whole: bytes) -> Iterator[bytes]:
         yield whole[:at] + bytes(4096) + whole[at + 4096 :]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("FLT-7", "CON-2", "ERR-2", "CIT-1")
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_flipped_bit_never_becomes_a_quotation(tmp_path: Path, full: bool, dense: bool) -> None:
@@ -90,6 +91,7 @@ def test_a_flipped_bit_never_becomes_a_quotation(tmp_path: Path, full: bool, den
     assert refusals > 0
 
 
+@pytest.mark.slow
 @pytest.mark.promise("FLT-7", "CON-2", "ERR-2", "CIT-1")
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_zeroed_page_never_becomes_a_quotation(tmp_path: Path, dense: bool) -> None:

@@ -77,6 +77,7 @@ def play(index: Index, doc_id: str, events: Sequence[Event]) -> DocumentStatus:
     return index.status("acme", doc_id)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("FLT-3", "DEL-6", "ID-4", "ID-5", "DEL-3", "ACL-3")
 def test_every_order_equals_the_model(index: Index) -> None:
     """120 orders of five events, and 150 of six where one of them comes twice."""
@@ -90,6 +91,7 @@ def test_every_order_equals_the_model(index: Index) -> None:
     assert index.check() == ()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("FLT-3", "DEL-6")
 def test_all_orders_converge_where_the_content_above_a_delete_restores(index: Index) -> None:
     """DEL-6: one final live flag, revision and digest; policy is the source's to replay."""

@@ -128,6 +128,7 @@ def test_front_matter_never_moves_a_coordinate_and_never_raises(text: str) -> No
         assert line.strip() and (level <= 2 or line.lstrip().startswith("#"))
 
 
+@pytest.mark.slow
 @pytest.mark.promise("PRJ-3")
 def test_a_bomb_in_the_front_matter_stays_small() -> None:
     lines = ["a0: &x0 [a, a]"] + [f"a{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]" for n in range(1, 60)]

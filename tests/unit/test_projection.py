@@ -115,6 +115,7 @@ def test_bounds_refuse_before_any_work() -> None:
     assert "4,000,000 code points and 12,000,000 UTF-8 bytes" in (Index.upsert.__doc__ or "")
 
 
+@pytest.mark.slow
 @pytest.mark.promise("PRJ-5")
 def test_headings_are_bounded() -> None:
     sections = ",".join(['{"heading":"","text":""}'] * MAX_HEADINGS)
@@ -123,6 +124,7 @@ def test_headings_are_bounded() -> None:
     assert len(project(f'{{"title":"","sections":[{fewer}]}}', "json").headings) == MAX_HEADINGS
 
 
+@pytest.mark.slow
 @pytest.mark.promise("PRJ-5")
 def test_a_text_that_grows_past_the_bound_in_normal_form_is_refused() -> None:
     growing = "\u0958"  # NFC makes two code points of it

@@ -121,6 +121,7 @@ def test_a_slow_encoder_does_not_overwrite_what_came_meanwhile(index_path: Path,
             assert (same.state, index.status("acme", "q").acl) == ("unchanged", ("bob",))
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.promise("UPD-2", "VEC-8", "CIT-1")
 def test_a_reader_sees_one_version_whole(index_path: Path, alice: Context) -> None:

@@ -190,6 +190,7 @@ def scanned(path: Path, encoder: RandomVectors, query: str, readable: set[int]) 
     return sorted(rows, key=lambda row: (-row[1], row[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.promise("VEC-7", "RRF-3", "PRF-3")
 @pytest.mark.parametrize("dimension", [1, 2, 3, 37, 512])
 @pytest.mark.parametrize("spread", [1.0, 1e-6])
