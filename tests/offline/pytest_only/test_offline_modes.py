@@ -1,15 +1,16 @@
 """Four interpreter modes, as continuous integration runs them, and the table of bad fixtures at the real command line.
 
-These stand apart from the `unittest` suite: the first runs that suite, the second takes a process for each row.
+These stand apart from the `unittest` suite: the first runs that suite, the second takes processes of its own.
 """
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.offline.cases import command
+from tests.offline.cases import command, python
 from tests.offline.four_modes import FEWEST, MODES, Outcome, faults, run_mode
 from tests.offline.malformed import TABLE
 
@@ -39,17 +40,40 @@ def test_a_mode_that_differs_is_told(fields: dict, words: str) -> None:
     assert words in " ".join(faults([*GOOD[:3], replace(GOOD[3], **fields)]))
 
 
+# What `python -m` does, once for each fixture that is named, in one process; a traceback would end it.
+ONE_AFTER_THE_OTHER = """
+import contextlib, io, json, runpy, sys
+found = []
+for path in sys.argv[1:]:
+    sys.argv = ["kbretrieval.offline", "--fixture", path, "--top-k", "3"]
+    output, shown, status = io.StringIO(), io.StringIO(), None
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(shown):
+        try:
+            runpy.run_module("kbretrieval.offline", run_name="__main__")
+        except SystemExit as end:
+            status = end.code
+    found.append([status, output.getvalue(), shown.getvalue()])
+print(json.dumps(found))
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.promise("OFF-61")
 def test_every_bad_fixture_is_one_line_of_the_command(tmp_path: Path) -> None:
-    def refuse(row: int) -> tuple[int, bytes, list[str]]:
-        path = tmp_path / f"{row}.json"
-        path.write_bytes(TABLE[row].data)
-        run = command(fixture=str(path), flags=("-W", "error"))
-        return run.returncode, run.stdout, run.stderr.decode("ascii").splitlines()
+    """All in one process that runs the command again and again; every tenth in a process of its own as well."""
+    paths = [tmp_path / f"{row}.json" for row in range(len(TABLE))]
+    for path, case in zip(paths, TABLE, strict=True):
+        path.write_bytes(case.data)
+    all_rows = python("-c", ONE_AFTER_THE_OTHER, *map(str, paths), flags=("-S", "-E", "-W", "error"))
+    assert (all_rows.returncode, all_rows.stderr) == (0, b"")
+    told = [(status, output, shown) for status, output, shown in json.loads(all_rows.stdout)]
+    for path, (status, output, shown) in list(zip(paths, told, strict=True))[::10]:
+        alone = command(fixture=str(path), flags=("-W", "error"))
+        assert (alone.returncode, alone.stdout.decode("ascii"), _lf(alone.stderr)) == (status, output, shown)
+    for case, (status, output, shown) in zip(TABLE, told, strict=True):
+        assert (status, output, shown.count("\n")) == (1, "", 1), case.name
+        assert shown.isascii() and shown.startswith(f"kbretrieval.offline: {case.code}: "), case.name
 
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(refuse, range(len(TABLE))))
-    for case, (status, output, lines) in zip(TABLE, found, strict=True):
-        assert (status, output, len(lines)) == (1, b"", 1), case.name
-        assert lines[0].startswith(f"kbretrieval.offline: {case.code}: "), case.name
+
+def _lf(raw: bytes) -> str:
+    return raw.decode("ascii").replace("\r\n", "\n")
