@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from kbretrieval.encoders.bge import BGEEncoder
 from kbretrieval.model.files import check_folder
@@ -14,8 +14,11 @@ from tests.rules import SHARED_ABSENT
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The same examples in every run: a failure that cannot be repeated is of no use to a reader.
-settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
+# The same examples in every run: a failure that cannot be repeated is of no use to a reader. Nor is one that comes from
+# a busy machine: how long examples take to draw is not judged either.
+settings.register_profile(
+    "deterministic", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("deterministic")
 
 

@@ -152,6 +152,17 @@ def test_in_ci_a_failing_fetch_fails_the_run(checkout: Path, monkeypatch: pytest
     assert "notebooks run" not in made.stdout
 
 
+@pytest.mark.parametrize("failing", ["-m not alone", "-m alone", "no such words"])
+def test_both_halves_of_the_tests_run_and_either_can_fail(checkout: Path, failing: str) -> None:
+    body = f'echo "python $*"; case "$*" in *"{failing}"*) exit 1;; esac'
+    _script(checkout / ".venv" / "bin" / "python", body)
+    made = _make(checkout, "test", "WORKERS=3")
+    assert (made.returncode == 0) is (failing == "no such words")
+    beside, alone = (line for line in made.stdout.splitlines() if line.startswith("python -m pytest"))
+    assert "-m not alone -n 3 --dist loadfile" in beside and "--cov-fail-under=0" in beside
+    assert "-m alone" in alone and "--cov-append" in alone and "fail-under" not in alone
+
+
 def test_clean_removes_what_was_made(checkout: Path) -> None:
     (checkout / "build" / "notebooks").mkdir(parents=True)
     assert _make(checkout, "clean").returncode == 0

@@ -31,6 +31,29 @@ def test_a_skip_is_a_failure_in_ci(pytester: pytest.Pytester, monkeypatch: pytes
     assert _outcome(pytester, monkeypatch, source, ci="true") in failed
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the rule is for CI on Linux")
+def test_the_rules_hold_in_a_worker(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    refused = "import socket\ndef test_y():\n    socket.create_connection(('203.0.113.7', 9), 0.01)"
+    pytester.makepyfile(test_call=SKIPPING["call"], test_module=SKIPPING["module"], test_network=refused)
+    options = (
+        "-p",
+        "xdist",
+        "-n",
+        "1",
+        "--continue-on-collection-errors",
+        "-p",
+        "tests.rules",
+        "-p",
+        "no:cacheprovider",
+    )
+    ran = pytester.runpytest_subprocess(*plugins, "-n", "1", "--continue-on-collection-errors")
+    ran.assert_outcomes(failed=2, errors=1)
+    assert ran.stdout.str().count("a skip is a failure in CI: Skipped: no reason") >= 2
+    assert "NetworkRefused" in ran.stdout.str()
+
+
 @pytest.mark.parametrize("kind", ["call", "xfail"])
 def test_a_skip_is_a_skip_elsewhere(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     assert _outcome(pytester, monkeypatch, SKIPPING[kind], ci="") == pytest.ExitCode.OK
