@@ -37,17 +37,7 @@ def test_the_rules_hold_in_a_worker(pytester: pytest.Pytester, monkeypatch: pyte
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     refused = "import socket\ndef test_y():\n    socket.create_connection(('203.0.113.7', 9), 0.01)"
     pytester.makepyfile(test_call=SKIPPING["call"], test_module=SKIPPING["module"], test_network=refused)
-    options = (
-        "-p",
-        "xdist",
-        "-n",
-        "1",
-        "--continue-on-collection-errors",
-        "-p",
-        "tests.rules",
-        "-p",
-        "no:cacheprovider",
-    )
+    plugins = ("-p", "xdist", "-p", "tests.rules", "-p", "no:cacheprovider")
     ran = pytester.runpytest_subprocess(*plugins, "-n", "1", "--continue-on-collection-errors")
     ran.assert_outcomes(failed=2, errors=1)
     assert ran.stdout.str().count("a skip is a failure in CI: Skipped: no reason") >= 2
