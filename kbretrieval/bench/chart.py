@@ -1,23 +1,36 @@
-"""The chart of a run: medians per way, a panel per thing measured; needs matplotlib (the `book` extra)."""
+"""The chart of a run: medians against the number of chunks, a panel per thing measured; needs matplotlib (`book`)."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from kbretrieval.bench.figures import Figures
-from kbretrieval.bench.timing import Series
 from kbretrieval.errors import InvalidParameter
 
+COLUMNS = 4
+MARKERS = "osD^v<>P"
 
-def _panels(all_figures: Sequence[Figures]) -> dict[str, list[Series]]:
-    panels: dict[str, list[Series]] = {}
-    for figures in all_figures:
+Point = tuple[int, float, float]
+Panels = dict[str, dict[str, list[Point]]]
+
+
+def panels(all_figures: Sequence[Figures]) -> Panels:
+    """Return what was measured → way → (chunks, median in ms, p90 in ms), by the number of chunks.
+
+    Example:
+        >>> from kbretrieval.bench.timing import Series
+        >>> panels([Figures("terms", 20, (Series("search", "engine", (2.0,)),), (), (), {}, {})])
+        {'search': {'engine': [(20, 2.0, 2.0)]}}
+    """
+    made: Panels = {}
+    for figures in sorted(all_figures, key=lambda item: item.size):
         for series in figures.series:
-            panels.setdefault(f"{series.what}, {figures.size:,} chunks", []).append(series)
-    return panels
+            ways = made.setdefault(series.what, {})
+            ways.setdefault(series.way, []).append((figures.size, series.p50, series.p90))
+    return made
 
 
 def draw(all_figures: Sequence[Figures], path: Path) -> None:
-    """Write a chart (PNG, or what the name's suffix says): logarithmic ms, a dot at the median and a line to p90.
+    """Write a chart (PNG, or what the name's suffix says): both axes logarithmic, a line from each median to its p90.
 
     Raises `invalid_parameter` where matplotlib is not installed or the file cannot be written.
     """
@@ -25,21 +38,27 @@ def draw(all_figures: Sequence[Figures], path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise InvalidParameter("--chart: matplotlib is required, it is not installed") from None
-    panels = _panels(all_figures)
-    rows = sum(len(series) + 1 for series in panels.values())
-    figure = Figure(figsize=(9, 0.32 * rows + 0.6 * len(panels)), layout="constrained")
-    heights = [len(series) + 1 for series in panels.values()]
-    axes = figure.subplots(len(panels), 1, squeeze=False, sharex=True, height_ratios=heights)[:, 0]
-    for axis, (title, series) in zip(axes, panels.items(), strict=True):
-        names, medians = [s.way for s in series], [s.p50 for s in series]
-        axis.errorbar(medians, names, xerr=[[0.0] * len(series), [s.p90 - s.p50 for s in series]], fmt="o")
-        axis.set_xscale("log")
-        axis.grid(axis="x", alpha=0.3)
-        axis.invert_yaxis()
-        axis.margins(y=0.2)
+    found = panels(all_figures)
+    rows = -(-len(found) // COLUMNS)
+    figure = Figure(figsize=(4.2 * COLUMNS, 3.2 * rows + 0.6), layout="constrained")
+    axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    names = sorted(
+        {way for ways in found.values() for way in ways}, key=lambda way: (not way.startswith("engine"), way)
+    )
+    for axis, (title, ways) in zip(axes, found.items(), strict=False):
+        for way, points in ways.items():
+            sizes, medians, highest = zip(*points, strict=True)
+            place = names.index(way)
+            axis.plot(sizes, medians, marker=MARKERS[place % len(MARKERS)], color=f"C{place}", label=way)
+            axis.vlines(sizes, medians, highest, color=f"C{place}", linewidth=1)
+        axis.set(xscale="log", yscale="log", xlabel="chunks", ylabel="ms")
+        axis.grid(alpha=0.3)
         axis.set_title(title, loc="left", fontsize=9)
-    axes[-1].set_xlabel("ms (median, line to p90)")
+    for axis in axes[len(found) :]:
+        axis.set_visible(False)
+    shown = {name: handle for axis in axes for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend([shown[name] for name in names], names, loc="outside lower center", ncols=3, fontsize=9)
     try:
-        figure.savefig(path, dpi=120)
+        figure.savefig(path, dpi=100)
     except (OSError, ValueError) as error:
         raise InvalidParameter(f"--chart: a writable image file is required ({type(error).__name__})") from None
