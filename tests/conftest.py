@@ -1,6 +1,8 @@
 """Fixtures and settings that the suites share."""
 
 import os
+import sys
+from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,11 +24,21 @@ settings.register_profile(
 settings.load_profile("deterministic")
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Leave the coverage tracer out of slow tests and property tests: other tests reach once what these reach often."""
-    function = getattr(item, "function", None)
-    if item.get_closest_marker("slow") or getattr(function, "is_hypothesis_test", False):
-        item.add_marker(pytest.mark.no_cover)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Leave the coverage tracer out of slow tests and property tests: other tests reach once what these reach often.
+
+    The mark `no_cover` of pytest-cov does the same, but for the fixtures, and not in a worker of pytest-xdist.
+    """
+    often = getattr(getattr(item, "function", None), "is_hypothesis_test", False)
+    if not often and item.get_closest_marker("slow") is None:
+        return (yield)
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
 
 
 @pytest.fixture(scope="session")

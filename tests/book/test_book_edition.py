@@ -8,6 +8,8 @@ import pytest
 from kbretrieval.book.contents import CHAPTERS
 from kbretrieval.book.edition import write_edition
 
+pytestmark = pytest.mark.slow
+
 PUBLISHED = [chapter for chapter in CHAPTERS if chapter.published]
 
 

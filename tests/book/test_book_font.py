@@ -46,6 +46,7 @@ def test_it_covers_level_one_punctuation_latin_greek_and_the_symbols(recipe: Mod
     assert glyphs.missing_glyphs(["カタ👍"]) == ["カ", "タ", "👍"]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("NB-4")
 def test_it_covers_the_han_of_fixtures_drawing_cells_and_this_package(recipe: ModuleType) -> None:
     lacking = glyphs.missing_glyphs([recipe.han_to_draw()])

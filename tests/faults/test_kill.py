@@ -102,6 +102,7 @@ def whole(place: Place, step: str, said: list[str | None]) -> str:
     return "old" if dump == place.before else "new"
 
 
+@pytest.mark.slow
 @pytest.mark.promise("FLT-1", "UPD-2", "DEL-2")
 def test_killed_at_any_call(place: Place, tmp_path: Path, full: bool) -> None:
     """Whole old or whole new, and the next operation works; what was acknowledged is there."""
@@ -117,6 +118,7 @@ def test_killed_at_any_call(place: Place, tmp_path: Path, full: bool) -> None:
     assert {kind for _, _, kind in kinds} == {"old", "new"}
 
 
+@pytest.mark.slow
 @pytest.mark.promise("FLT-1", "UPD-2", "ERR-2")
 @pytest.mark.parametrize("fault", [NO_SPACE, BROKEN_DISK])
 def test_refused_at_any_call(place: Place, tmp_path: Path, full: bool, fault: str) -> None:
@@ -140,6 +142,7 @@ def test_refused_at_any_call(place: Place, tmp_path: Path, full: bool, fault: st
     assert seen >= (200 if full else 20)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("FLT-1", "UPD-2", "ERR-2")
 def test_a_disk_that_stays_full(place: Place, tmp_path: Path, full: bool) -> None:
     """Not even the rollback can write: the next reader finds the whole old state."""

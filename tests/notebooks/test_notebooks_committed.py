@@ -12,6 +12,8 @@ from kbretrieval.book.normalise import differences, pictures_comparable
 from kbretrieval.book.runner import BOOK_LIMIT_SECONDS, WALL_LIMIT_SECONDS, NotebookRun
 from kbretrieval.book.solutions import TAG, exercise_cells, solution_file
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -11,6 +11,8 @@ from kbretrieval.evidence import verify_folder
 from kbretrieval.evidence.subjects import FOLDER_VARIABLE as EVIDENCE_VARIABLE
 from kbretrieval.model.files import FOLDER_VARIABLE as MODEL_VARIABLE
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 WITH_MODEL = [item for item in CHAPTERS if item.published and item.needs_model]
 

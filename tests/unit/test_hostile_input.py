@@ -552,11 +552,21 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield Place(index, folder)
 
 
+def _is_long(given: Any) -> bool:
+    return isinstance(given, dict) and any(isinstance(value, str) and len(value) > 100_000 for value in given.values())
+
+
 CASES = [(entry, given, message) for entry, rows in TABLE.items() for given, message in rows]
 
 
 @pytest.mark.promise("ERR-1", "ERR-2")
-@pytest.mark.parametrize(("entry", "given", "message"), CASES, ids=[f"{n}-{case[0]}" for n, case in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("entry", "given", "message"),
+    [
+        pytest.param(*case, id=f"{n}-{case[0]}", marks=[pytest.mark.slow] if _is_long(case[1]) else [])
+        for n, case in enumerate(CASES)
+    ],
+)
 def test_it_is_refused_with_its_message_and_nothing_is_written(
     place: Place, entry: str, given: Any, message: str
 ) -> None:
