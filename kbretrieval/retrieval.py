@@ -90,13 +90,17 @@ class Search:
         with moment():
             snapshot, lexical = self._from_store()
             shelf = self._engine.resident.shelf
-        eligible = snapshot.eligible(self._context)
+        eligible = self.eligible(snapshot)
         lexical = lexical or self._lexical(snapshot, eligible)
         vector = self._vector(snapshot, eligible, shelf, moment)
         fused = self._fused(lexical, vector)
         with moment():
             self._check_commit(snapshot)
             return self._result(fused, lexical, vector)
+
+    def eligible(self, snapshot: Snapshot) -> Eligible:
+        """Return the rows that the channels may rank; a search in a task's scope makes them fewer."""
+        return snapshot.eligible(self._context)
 
     def _check_commit(self, snapshot: Snapshot) -> None:
         if head(self._engine.connection) != snapshot.head:
