@@ -13,7 +13,7 @@ from kbretrieval.identity import Context
 from kbretrieval.store.connection import Connection, Row
 from kbretrieval.store.documents import expect
 from kbretrieval.store.fts import fts_text
-from kbretrieval.store.schema import FTS_TABLE
+from kbretrieval.store.schema import SERVING, STAGED, STAGED_DOCUMENTS, Tables
 from kbretrieval.store.vector_rows import StoredVector
 
 CODE = np.dtype("<i8")
@@ -63,28 +63,46 @@ def posting_blobs(terms: Sequence[str]) -> tuple[int, bytes, bytes]:
     return len(terms), codes.astype(CODE).tobytes(), counts.astype(COUNT).tobytes()
 
 
-def insert_chunks(connection: Connection, doc_key: int, prepared: Sequence[PreparedChunk]) -> None:
+def insert_chunks(
+    connection: Connection, doc_key: int, prepared: Sequence[PreparedChunk], tables: Tables = SERVING
+) -> None:
     """Write the derived rows of a document; inside the transaction that writes its text.
 
-    Keys go on from the highest that was ever given, which SQLite keeps for an AUTOINCREMENT table (CHK-5).
+    Keys go on from the highest that was ever given, in whichever generation (CHK-5).
     """
-    sequence = connection.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
-    keyed = list(enumerate(prepared, sequence[0][0] + 1 if sequence else 1))
+    keyed = list(enumerate(prepared, _last_key(connection) + 1))
     connection.run_many(
-        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO {tables.chunks} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(key, doc_key, *_chunk_columns(item.chunk)) for key, item in keyed],
     )
-    connection.run_many("INSERT INTO postings VALUES (?, ?, ?, ?)", [(k, *posting_blobs(i.terms)) for k, i in keyed])
     connection.run_many(
-        f"INSERT INTO {FTS_TABLE} (rowid, terms) VALUES (?, ?)", [(key, fts_text(item.terms)) for key, item in keyed]
+        f"INSERT INTO {tables.postings} VALUES (?, ?, ?, ?)", [(k, *posting_blobs(i.terms)) for k, i in keyed]
+    )
+    connection.run_many(
+        f"INSERT INTO {tables.fts} (rowid, terms) VALUES (?, ?)", [(key, fts_text(item.terms)) for key, item in keyed]
     )
     vectors = [(key, item.chunk.sha256, item.vector) for key, item in keyed if item.vector is not None]
     connection.run_many(
-        "INSERT INTO vectors VALUES (?, ?, ?, ?)", [(key, sha, int(v.truncated), v.blob) for key, sha, v in vectors]
+        f"INSERT INTO {tables.vectors} VALUES (?, ?, ?, ?)",
+        [(key, sha, int(v.truncated), v.blob) for key, sha, v in vectors],
     )
     connection.run_many(
-        "INSERT INTO vector_codes VALUES (?, ?, ?, ?)", [(key, v.codes, v.residual, v.norm) for key, _, v in vectors]
+        f"INSERT INTO {tables.vector_codes} VALUES (?, ?, ?, ?)",
+        [(key, v.codes, v.residual, v.norm) for key, _, v in vectors],
     )
+    if tables != SERVING and keyed:
+        _give_up_to(connection, keyed[-1][0])
+
+
+def _last_key(connection: Connection) -> int:
+    # SQLite keeps it for an AUTOINCREMENT table; rows of a generation that is being filled raise it by hand.
+    rows = connection.run("SELECT seq FROM sqlite_sequence WHERE name = ?", (SERVING.chunks,))
+    return int(rows[0][0]) if rows else 0
+
+
+def _give_up_to(connection: Connection, key: int) -> None:
+    connection.run("DELETE FROM sqlite_sequence WHERE name = ?", (SERVING.chunks,))
+    connection.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (SERVING.chunks, key))
 
 
 def _chunk_columns(chunk: Chunk) -> tuple[int, int, int, str, str, str, str]:
@@ -92,14 +110,33 @@ def _chunk_columns(chunk: Chunk) -> tuple[int, int, int, str, str, str, str]:
     return chunk.number, chunk.start, chunk.end, chunk.text, chunk.heading, path, chunk.sha256
 
 
+def is_staging(connection: Connection) -> bool:
+    """Tell whether a migration has begun to fill another generation; its rows may be left over from a dead one."""
+    return bool(connection.run("SELECT 1 FROM sqlite_schema WHERE name = ?", (STAGED_DOCUMENTS,)))
+
+
 def delete_chunks(connection: Connection, doc_key: int) -> None:
-    """Remove every derived row of a document."""
-    mine = "(SELECT chunk_key FROM chunks WHERE doc_key = ?)"
-    connection.run(f"DELETE FROM {FTS_TABLE} WHERE rowid IN {mine}", (doc_key,))
-    connection.run(f"DELETE FROM vectors WHERE chunk_key IN {mine}", (doc_key,))
-    connection.run(f"DELETE FROM vector_codes WHERE chunk_key IN {mine}", (doc_key,))
-    connection.run(f"DELETE FROM postings WHERE chunk_key IN {mine}", (doc_key,))
-    connection.run("DELETE FROM chunks WHERE doc_key = ?", (doc_key,))
+    """Remove every derived row of a document, in the generation that is being filled, too.
+
+    So no text waits there that was replaced or deleted, and a migration sees that it has to do the document again.
+    """
+    _delete_rows(connection, doc_key, SERVING)
+    if is_staging(connection):
+        delete_staged(connection, doc_key)
+
+
+def delete_staged(connection: Connection, doc_key: int) -> None:
+    """Remove the rows of a document from the generation that is being filled."""
+    _delete_rows(connection, doc_key, STAGED)
+    connection.run(f"DELETE FROM {STAGED_DOCUMENTS} WHERE doc_key = ?", (doc_key,))
+
+
+def _delete_rows(connection: Connection, doc_key: int, tables: Tables) -> None:
+    mine = f"(SELECT chunk_key FROM {tables.chunks} WHERE doc_key = ?)"
+    connection.run(f"DELETE FROM {tables.fts} WHERE rowid IN {mine}", (doc_key,))
+    for table in (tables.vectors, tables.vector_codes, tables.postings):
+        connection.run(f"DELETE FROM {table} WHERE chunk_key IN {mine}", (doc_key,))
+    connection.run(f"DELETE FROM {tables.chunks} WHERE doc_key = ?", (doc_key,))
 
 
 def _chunk(row: Row) -> ChunkRow:

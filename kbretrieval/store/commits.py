@@ -42,8 +42,8 @@ def head(connection: Connection) -> Head:
 def descends(connection: Connection, known: Head) -> bool:
     """Tell whether what is stored grew out of a commit that was read earlier, by way of the latest 65,536 commits.
 
-    Not so after a backup was restored over the file, even if as many commits followed; and not where that commit is so
-    old that its stamp is gone.
+    Not so after a backup was restored over the file, even if as many commits followed; after a switch of generations;
+    and not where that commit is so old that its stamp is gone.
     """
     return known.number == 0 or _stamp(connection, known.number) == known.stamp
 
@@ -66,3 +66,12 @@ def next_commit(connection: Connection, *event: str | int) -> int:
     connection.run("INSERT INTO commits VALUES (?, ?)", (number, stamp))
     connection.run("DELETE FROM commits WHERE number <= ?", (number - KEPT_COMMITS,))
     return number
+
+
+def forget_forerunners(connection: Connection, number: int) -> None:
+    """Drop the stamps of all commits before this one, so that nothing descends from them: every snapshot begins anew.
+
+    What changed since an older commit is found by the documents' commit numbers, which a switch of generations leaves
+    as they are.
+    """
+    connection.run("DELETE FROM commits WHERE number < ?", (number,))

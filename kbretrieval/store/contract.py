@@ -19,6 +19,10 @@ from kbretrieval.projection import PROJECTION_VERSION
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.schema import SCHEMA_VERSION
 
+CONTRACT = "contract"
+# Neither tables of another form nor another projection can be made from what is stored.
+_NEVER_ANEW = ("schema", "projection")
+
 
 @dataclass(frozen=True, slots=True)
 class Contract:
@@ -41,11 +45,15 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a caller gives at opening: None means the stored value, or the default for a new file."""
+    """What a caller gives at opening: None means the stored value, or the default for a new file.
+
+    A caller that makes derived rows `anew` cares for nothing that only they depend on.
+    """
 
     encoder: Encoder | None
     chunk_size: int | None
     overlap: int | None
+    anew: bool = False
 
     def check_values(self) -> None:
         """Raise `invalid_chunk_window` for a given value that no file could hold, before any file is touched."""
@@ -81,6 +89,8 @@ class Wanted:
             ("projection", projection, stored.projection),
         )
         for name, wanted, value in given:
+            if self.anew and name not in _NEVER_ANEW:
+                continue
             if wanted is not None and wanted != value:
                 raise ContractChanged(f"{name}: {value} stored, {wanted} given")
 
@@ -90,14 +100,25 @@ def _versions() -> tuple[str, str, str, str]:
     return f"{ANALYZER_VERSION}+{unicode}", f"{CUTTER_VERSION}+{unicode}", PROJECTION_VERSION, SCHEMA_VERSION
 
 
-def write_contract(connection: Connection, contract: Contract) -> None:
-    """Store a contract; inside the transaction that creates the schema."""
-    connection.run_many("INSERT INTO contract VALUES (?, ?)", [(k, str(v)) for k, v in contract.to_dict().items()])
+def write_contract(connection: Connection, contract: Contract, table: str = CONTRACT) -> None:
+    """Store a contract in an empty table; inside the transaction that makes the table or empties it."""
+    connection.run_many(f"INSERT INTO {table} VALUES (?, ?)", [(k, str(v)) for k, v in contract.to_dict().items()])
 
 
-def read_contract(connection: Connection) -> Contract:
-    """Return the stored contract, or raise `index_corrupt`."""
-    rows = connection.run("SELECT name, value FROM contract ORDER BY name")
+def expect_contract(connection: Connection, used: Contract) -> None:
+    """Raise `index_projection_contract_changed_rebuild_required`, naming both values, where another contract is stored.
+
+    Inside the transaction that reads or writes derived rows: a migration may have switched generations since (MIG-2).
+    """
+    stored = read_contract(connection).to_dict()
+    for name, value in used.to_dict().items():
+        if stored[name] != value:
+            raise ContractChanged(f"{name}: {stored[name]} stored, {value} in use")
+
+
+def read_contract(connection: Connection, table: str = CONTRACT) -> Contract:
+    """Return a stored contract, or raise `index_corrupt`."""
+    rows = connection.run(f"SELECT name, value FROM {table} ORDER BY name")
     values = {name: value for name, value in rows if isinstance(name, str) and isinstance(value, str)}
     names = {field.name for field in fields(Contract)}
     if set(values) != names:

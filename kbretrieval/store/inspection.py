@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kbretrieval.errors import IndexCorrupt
 from kbretrieval.store.connection import Connection
-from kbretrieval.store.schema import CREATE_FTS, FTS_TABLE
+from kbretrieval.store.schema import FTS_TABLE, SERVING, Tables, create_fts
 
 
 def sqlite_is_sound(connection: Connection) -> bool:
@@ -75,24 +75,25 @@ def delete_orphans(connection: Connection) -> None:
         connection.run(f"DELETE FROM {table} WHERE {key} {_NO_CHUNK}")
 
 
-def rewrite_fts(connection: Connection, rows: Iterable[tuple[int, str]]) -> int:
-    """Drop the FTS5 table and write it anew; inside a write transaction. Returns the number of rows.
+def rewrite_fts(connection: Connection, rows: Iterable[tuple[int, str]], tables: Tables = SERVING) -> int:
+    """Drop a generation's FTS5 table and write it anew; inside a write transaction. Returns the number of rows.
 
     FTS5 keeps the terms of deleted rows in its shadow tables until they are merged away; a new table has none.
     """
-    connection.run(f"DROP TABLE {FTS_TABLE}")
-    connection.run(CREATE_FTS)
+    connection.run(f"DROP TABLE {tables.fts}")
+    connection.run(create_fts(tables.fts))
     written = list(rows)
-    connection.run_many(f"INSERT INTO {FTS_TABLE} (rowid, terms) VALUES (?, ?)", written)
+    connection.run_many(f"INSERT INTO {tables.fts} (rowid, terms) VALUES (?, ?)", written)
     return len(written)
 
 
-def chunk_texts(connection: Connection) -> list[tuple[int, str]]:
+def chunk_texts(connection: Connection, tables: Tables = SERVING) -> list[tuple[int, str]]:
     """Return (chunk key, text) of every chunk of a live document, by key."""
     return [
         (key, text)
         for key, text in connection.run(
-            "SELECT c.chunk_key, c.text FROM chunks c JOIN documents d USING (doc_key) WHERE d.live = 1 ORDER BY 1"
+            f"SELECT c.chunk_key, c.text FROM {tables.chunks} c JOIN documents d USING (doc_key)"
+            " WHERE d.live = 1 ORDER BY 1"
         )
     ]
 

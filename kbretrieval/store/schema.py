@@ -14,20 +14,114 @@ counters    the store-wide commit number (CON-6)
 commits     the latest 65,536 commits, each with a stamp that chains the changes up to it: a reader that knows an older
             one can tell whether it is a forerunner, or whether another file was put in its place
 
-Derived rows (chunks, postings, vectors, vector_codes, chunks_fts) can be made anew from `documents` alone.
+Derived rows (chunks, postings, vectors, vector_codes, chunks_fts) can be made anew from `documents` alone. Those of one
+contract are a generation. A migration fills a second one in tables of the same form, which are there only until they
+take the names of the serving ones (MIG-1):
+
+next_chunks, next_postings, next_vectors, next_vector_codes, next_chunks_fts   the generation that is being filled
+next_contract   what it will be
+next_documents  which state of which document its rows were made from
 """
+
+from dataclasses import dataclass
 
 APPLICATION_ID = 0x6B627278  # "kbrx"
 SCHEMA_VERSION = "schema/2"
 
 FTS_TABLE = "chunks_fts"
+STAGED_CONTRACT = "next_contract"
+STAGED_DOCUMENTS = "next_documents"
 
-# The ascii tokenizer keeps every non-ASCII character and folds ASCII alone, so a term of the analyzer (lower-cased,
-# letters, digits, marks and `_`) passes through unchanged and in one piece (LEX-3).
-CREATE_FTS = f"CREATE VIRTUAL TABLE {FTS_TABLE} USING fts5(terms, tokenize=\"ascii tokenchars '_'\")"
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The names of one generation's tables; all generations have the same columns."""
+
+    chunks: str
+    postings: str
+    vectors: str
+    vector_codes: str
+    fts: str
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names, those that hang on `chunks` first."""
+        return self.fts, self.vectors, self.vector_codes, self.postings, self.chunks
+
+
+SERVING = Tables("chunks", "postings", "vectors", "vector_codes", FTS_TABLE)
+STAGED = Tables("next_chunks", "next_postings", "next_vectors", "next_vector_codes", f"next_{FTS_TABLE}")
+
+# An index keeps its name when its table is renamed, so two generations take turns; no statement names an index.
+INDEX_NAMES = (("chunks_of_document", "vectors_of_text"), ("chunks_of_document_2", "vectors_of_text_2"))
+
+
+def create_fts(table: str) -> str:
+    """Return the statement that makes an FTS5 table.
+
+    The ascii tokenizer keeps every non-ASCII character and folds ASCII alone, so a term of the analyzer (lower-cased,
+    letters, digits, marks and `_`) passes through unchanged and in one piece (LEX-3).
+    """
+    return f"CREATE VIRTUAL TABLE {table} USING fts5(terms, tokenize=\"ascii tokenchars '_'\")"
+
+
+CREATE_FTS = create_fts(FTS_TABLE)
+
+
+def create_generation(tables: Tables, indexes: tuple[str, str]) -> tuple[str, ...]:
+    """Return the statements that make the tables of a generation, and their indexes under two free names."""
+    of_document, of_text = indexes
+    return (
+        f"""CREATE TABLE {tables.chunks} (
+        chunk_key INTEGER PRIMARY KEY AUTOINCREMENT,
+        doc_key INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        start_point INTEGER NOT NULL,
+        end_point INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        heading TEXT NOT NULL,
+        heading_path TEXT NOT NULL,
+        sha256 TEXT NOT NULL
+    ) STRICT""",
+        f"CREATE INDEX {of_document} ON {tables.chunks} (doc_key, number)",
+        f"""CREATE TABLE {tables.postings} (
+        chunk_key INTEGER PRIMARY KEY,
+        length INTEGER NOT NULL,
+        codes BLOB NOT NULL,
+        counts BLOB NOT NULL
+    ) STRICT""",
+        f"""CREATE TABLE {tables.vectors} (
+        chunk_key INTEGER PRIMARY KEY,
+        text_sha256 TEXT NOT NULL,
+        truncated INTEGER NOT NULL,
+        vector BLOB NOT NULL
+    ) STRICT""",
+        f"CREATE INDEX {of_text} ON {tables.vectors} (text_sha256)",
+        f"""CREATE TABLE {tables.vector_codes} (
+        chunk_key INTEGER PRIMARY KEY,
+        codes BLOB NOT NULL,
+        residual REAL NOT NULL,
+        norm REAL NOT NULL
+    ) STRICT""",
+        create_fts(tables.fts),
+    )
+
+
+CREATE_STAGED_DOCUMENTS = f"""CREATE TABLE {STAGED_DOCUMENTS} (
+    doc_key INTEGER PRIMARY KEY,
+    content_commit INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    points INTEGER NOT NULL,
+    chunks INTEGER NOT NULL
+) STRICT"""
+
+
+def create_contract(table: str) -> str:
+    """Return the statement that makes a table of one contract."""
+    return f"CREATE TABLE {table} (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID"
+
 
 STATEMENTS = (
-    "CREATE TABLE contract (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    create_contract("contract"),
     "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     """CREATE TABLE documents (
         doc_key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -54,39 +148,8 @@ STATEMENTS = (
         entry TEXT NOT NULL,
         PRIMARY KEY (doc_key, position)
     ) STRICT, WITHOUT ROWID""",
-    """CREATE TABLE chunks (
-        chunk_key INTEGER PRIMARY KEY AUTOINCREMENT,
-        doc_key INTEGER NOT NULL,
-        number INTEGER NOT NULL,
-        start_point INTEGER NOT NULL,
-        end_point INTEGER NOT NULL,
-        text TEXT NOT NULL,
-        heading TEXT NOT NULL,
-        heading_path TEXT NOT NULL,
-        sha256 TEXT NOT NULL
-    ) STRICT""",
-    "CREATE INDEX chunks_of_document ON chunks (doc_key, number)",
-    """CREATE TABLE postings (
-        chunk_key INTEGER PRIMARY KEY,
-        length INTEGER NOT NULL,
-        codes BLOB NOT NULL,
-        counts BLOB NOT NULL
-    ) STRICT""",
-    """CREATE TABLE vectors (
-        chunk_key INTEGER PRIMARY KEY,
-        text_sha256 TEXT NOT NULL,
-        truncated INTEGER NOT NULL,
-        vector BLOB NOT NULL
-    ) STRICT""",
-    "CREATE INDEX vectors_of_text ON vectors (text_sha256)",
-    """CREATE TABLE vector_codes (
-        chunk_key INTEGER PRIMARY KEY,
-        codes BLOB NOT NULL,
-        residual REAL NOT NULL,
-        norm REAL NOT NULL
-    ) STRICT""",
+    *create_generation(SERVING, INDEX_NAMES[0]),
     "CREATE TABLE commits (number INTEGER PRIMARY KEY, stamp BLOB NOT NULL) STRICT",
-    CREATE_FTS,
     "INSERT INTO counters VALUES ('commit', 0)",
     f"PRAGMA application_id = {APPLICATION_ID}",
 )

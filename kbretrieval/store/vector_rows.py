@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kbretrieval.encoders.quantizer import Quantizer
 from kbretrieval.errors import IndexCorrupt
 from kbretrieval.store.connection import Connection
+from kbretrieval.store.schema import SERVING, Tables
 
 FLOAT = np.dtype("<f4")
 NORM_TOLERANCE = 1e-3
@@ -58,13 +59,15 @@ def coded_vectors(raw: Mapping[str, tuple[bytes, bool]], quantizer: Quantizer) -
     }
 
 
-def known_vectors(connection: Connection, digests: Sequence[str], dimension: int) -> dict[str, tuple[bytes, bool]]:
-    """Return text digest → (float32 blob, truncated) for texts that a live chunk holds already (PRF-10).
+def known_vectors(
+    connection: Connection, digests: Sequence[str], dimension: int, tables: Tables = SERVING
+) -> dict[str, tuple[bytes, bool]]:
+    """Return text digest → (float32 blob, truncated) for texts that a chunk of a generation holds already (PRF-10).
 
     A damaged vector is left out, so that it is made anew and does not spread to later documents with the same text.
     """
     rows = connection.run(
-        "SELECT text_sha256, truncated, vector FROM vectors"
+        f"SELECT text_sha256, truncated, vector FROM {tables.vectors}"
         " WHERE text_sha256 IN (SELECT value FROM json_each(?)) ORDER BY chunk_key",
         (json.dumps(list(digests)),),
     )
