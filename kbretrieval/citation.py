@@ -4,7 +4,7 @@ A hit is a voucher. Everything it claims is compared with what is stored now, in
 is the database's text and never the hit's. Verdicts are a pure function of hit, context and stored rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
@@ -194,13 +194,24 @@ def _overlaps(one: Evidence, other: Evidence) -> bool:
     return same and one.start < other.end and other.start < one.end
 
 
-def answer(connection: Connection, hits: Sequence[Any], context: Context, limit: int) -> Answer:
-    """Return up to `limit` disjoint quotations of the hits that hold now, in the order of the hits (CIT-1…CIT-4)."""
+def answer(
+    connection: Connection,
+    hits: Sequence[Any],
+    context: Context,
+    limit: int,
+    tell: Callable[[Verdict], object] | None = None,
+) -> Answer:
+    """Return up to `limit` disjoint quotations of the hits that hold now, in the order of the hits (CIT-1…CIT-4).
+
+    `tell` is given the verdict on each hit that is looked at, for counting (OBS-3); the answer says nothing of it.
+    """
     chosen: list[Evidence] = []
     with connection.read():
         desk = Desk(connection, context)
         for value in hits:
-            _, _, evidence = desk.judge(value)
+            found, _, evidence = desk.judge(value)
+            if tell is not None:
+                tell(found)
             if evidence is not None and not any(_overlaps(evidence, other) for other in chosen):
                 chosen.append(evidence)
             if len(chosen) == limit:

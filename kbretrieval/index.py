@@ -24,6 +24,8 @@ from kbretrieval.identity import (
     checked_restore,
     checked_revision,
 )
+from kbretrieval.observers.events import CONTENT_OUTCOMES, Label, Observer
+from kbretrieval.observers.watch import Observation, Unwatched, Watching, check_observer, watching
 from kbretrieval.options import Mode, Overrides, SearchOptions, checked_search
 from kbretrieval.projection import project
 from kbretrieval.results import (
@@ -65,8 +67,8 @@ class Index:
         >>> folder.cleanup()
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, watch: Watching | None = None) -> None:
+        self._engine, self._watch = engine, watch or Unwatched()
 
     @classmethod
     def open(
@@ -77,11 +79,15 @@ class Index:
         overlap: int | None = None,
         *,
         wait_seconds: float = DEFAULT_WAIT_SECONDS,
+        observer: Observer | None = None,
+        label: Label | None = None,
     ) -> "Index":
         """Open or create an index file.
 
         `None` means the stored value, or for a new file the default (term encoder, 220, 40 code points); only a given
         value that differs from the stored one is refused. `wait_seconds` bounds each wait for another connection.
+        `observer` is given an event of each search, answer and write, without text; `label(tenant, principal)` returns
+        what an event may say of who asked, else nothing is said (OBS-3).
         Raises `invalid_path`, `invalid_encoder`, `invalid_chunk_window`, `not_an_index`, `index_corrupt`,
         `journal_mode_unsafe`, `index_projection_contract_changed_rebuild_required` and store errors (CON-1…CON-4).
         """
@@ -90,9 +96,11 @@ class Index:
         wanted.check_values()
         if type(wait_seconds) not in (int, float) or not 0 <= wait_seconds <= MAX_WAIT_SECONDS:
             raise InvalidParameter(f"wait_seconds: a number from 0 to {MAX_WAIT_SECONDS:g} is required, another given")
+        check_observer(observer, label)
         connection, contract = open_connection(where, wanted, wait_seconds)
         used = encoder or encoder_for(contract.encoder, contract.dimension)
-        return cls(Engine(connection, contract, used, quantizer_of(used), Resident(contract.dimension)))
+        engine = Engine(connection, contract, used, quantizer_of(used), Resident(contract.dimension))
+        return cls(engine, watching(observer, label, connection.waited_seconds))
 
     def close(self) -> None:
         """Close the file; a second close is harmless, every other call is `index_closed` from then on."""
@@ -115,6 +123,11 @@ class Index:
         """The encoder in use."""
         return self._engine.encoder
 
+    @property
+    def observation(self) -> Observation:
+        """How many events the observer took, and at how many it raised; an observer's failure stops no operation."""
+        return self._watch.observation()
+
     def upsert(
         self,
         tenant: str,
@@ -133,14 +146,16 @@ class Index:
         title and projection again is `unchanged`. Raises the errors of the projection, `stale_or_conflicting_revision`
         and `deleted_document_requires_explicit_restore`; nothing is written then.
         """
-        self._engine.connection.check_usable()
-        tenant, doc_id = checked_document(tenant, doc_id)
-        revision, entries = checked_revision(revision), checked_acl(acl)
-        restore, provenance = checked_restore(restore), checked_provenance(provenance)
-        content = Content(format, project(source, format), provenance)
-        return lifecycle.upsert(
-            self._engine, lifecycle.ContentEvent(tenant, doc_id, revision, content, entries, restore)
-        )
+        with self._watch.write("upsert", tenant) as told:
+            self._engine.connection.check_usable()
+            tenant, doc_id = checked_document(tenant, doc_id)
+            revision, entries = checked_revision(revision), checked_acl(acl)
+            restore, provenance = checked_restore(restore), checked_provenance(provenance)
+            content = Content(format, project(source, format), provenance)
+            event = lifecycle.ContentEvent(tenant, doc_id, revision, content, entries, restore)
+            result, step = lifecycle.upsert(self._engine, event)
+            told.outcome = CONTENT_OUTCOMES[step]
+            return result
 
     def set_acl(self, tenant: str, doc_id: str, principals: list[str], expected_acl_revision: int) -> AclResult:
         """Replace a document's whole ACL by compare and swap (ACL-3).
@@ -148,10 +163,13 @@ class Index:
         Raises `stale_acl_revision` and `document_not_live`. After it has returned, no later `answer` on any connection
         uses the older list (ACL-7).
         """
-        self._engine.connection.check_usable()
-        tenant, doc_id = checked_document(tenant, doc_id)
-        entries, expected = checked_acl(principals), checked_acl_revision(expected_acl_revision)
-        return lifecycle.set_acl(self._engine, tenant, doc_id, entries, expected)
+        with self._watch.write("set_acl", tenant) as told:
+            self._engine.connection.check_usable()
+            tenant, doc_id = checked_document(tenant, doc_id)
+            entries, expected = checked_acl(principals), checked_acl_revision(expected_acl_revision)
+            result = lifecycle.set_acl(self._engine, tenant, doc_id, entries, expected)
+            told.outcome = result.state
+            return result
 
     def delete(self, tenant: str, doc_id: str, revision: int) -> DeleteResult:
         """Apply a delete event; the tombstone keeps older events out for good (DEL-1…DEL-6).
@@ -159,9 +177,12 @@ class Index:
         Raises `delete_requires_new_revision` and `stale_or_conflicting_revision`. It promises invisibility in the live
         index, not erasure; see `purge`.
         """
-        self._engine.connection.check_usable()
-        tenant, doc_id = checked_document(tenant, doc_id)
-        return lifecycle.delete(self._engine, tenant, doc_id, checked_revision(revision))
+        with self._watch.write("delete", tenant) as told:
+            self._engine.connection.check_usable()
+            tenant, doc_id = checked_document(tenant, doc_id)
+            result = lifecycle.delete(self._engine, tenant, doc_id, checked_revision(revision))
+            told.outcome = result.state
+            return result
 
     def search(
         self,
@@ -178,11 +199,13 @@ class Index:
         points. Raises `trusted_context_required`, `bounded_query_required`, `invalid_search_options`. A hit is a
         voucher, not an authorisation: hand it to `answer`. Equal running time is not promised.
         """
-        self._engine.connection.check_usable()
-        context = checked_context(context)
-        query = checked_query(query)
-        chosen = checked_search(limit, mode, options, dict(overrides))
-        return Search(self._engine, query, context, limit, mode, chosen).run()
+        with self._watch.search(context) as told:
+            self._engine.connection.check_usable()
+            context = checked_context(context)
+            query = checked_query(query)
+            chosen = checked_search(limit, mode, options, dict(overrides))
+            told.result = Search(self._engine, query, context, limit, mode, chosen).run()
+            return told.result
 
     def answer(self, hits: Sequence[Hit | Mapping[str, Any]], context: Context, limit: int = 2) -> Answer:
         """Return up to `limit` (1 to 10) quotations of the hits that hold now, or an abstention (CIT-1…CIT-8).
@@ -191,10 +214,14 @@ class Index:
         transaction; what does not hold is left out. Raises `trusted_context_required`, `hits_list_required`,
         `too_many_hits`, `invalid_answer_limit`. A quotation is what the document says, not that it is true.
         """
-        self._engine.connection.check_usable()
-        context = checked_context(context)
-        limit = citation.checked_answer_limit(limit)
-        return citation.answer(self._engine.connection, citation.checked_hits(hits), context, limit)
+        with self._watch.answer(context) as told:
+            self._engine.connection.check_usable()
+            context = checked_context(context)
+            limit = citation.checked_answer_limit(limit)
+            given = citation.checked_hits(hits)
+            told.given = len(given)
+            told.answer = citation.answer(self._engine.connection, given, context, limit, told.verdicts.append)
+            return told.answer
 
     def audit(self, hits: Sequence[Hit | Mapping[str, Any]], context: Context) -> tuple[citation.Judged, ...]:
         """Maintenance view, never for end users: the verdict on each hit (CIT-5)."""
@@ -222,13 +249,19 @@ class Index:
 
         A document whose body and digest disagree is left as it is. Repaired chunks get new keys: old hits are dead.
         """
-        self._engine.connection.check_usable()
-        return repair.repair_derived(self._engine)
+        with self._watch.write("repair_derived") as told:
+            self._engine.connection.check_usable()
+            result = repair.repair_derived(self._engine)
+            told.outcome = "repaired" if result.before else "unchanged"
+            return result
 
     def purge(self) -> PurgeResult:
         """Maintenance: remove the bytes of deleted text from the file; tombstones stay (DEL-5)."""
-        self._engine.connection.check_usable()
-        return maintenance.purge(self._engine)
+        with self._watch.write("purge") as told:
+            self._engine.connection.check_usable()
+            result = maintenance.purge(self._engine)
+            told.outcome = "purged"
+            return result
 
     def lone_run(self) -> AbstractContextManager[None]:
         """Maintenance: keep other runs of many transactions out of this file; they wait, then are `busy` (SYN-7)."""

@@ -115,24 +115,24 @@ def _vectors(engine: Engine, cut: Sequence[Chunk]) -> dict[str, StoredVector]:
     return coded_vectors(known | fresh, engine.quantizer)
 
 
-def upsert(engine: Engine, event: ContentEvent) -> UpsertResult:
-    """Apply a content event: all of it in one transaction, or nothing (UPD-2)."""
+def upsert(engine: Engine, event: ContentEvent) -> tuple[UpsertResult, ContentStep]:
+    """Apply a content event, all of it in one transaction, or nothing (UPD-2); return the result, and what was done."""
     connection = engine.connection
     with connection.read():
         stored = find_document(connection, event.tenant, event.doc_id)
         # An early look saves the encoder's time: what is stale now stays stale, and a repeat needs no work.
         if decide_content(stored, event) == "unchanged" and stored is not None:
-            return _upserted(connection, stored.doc_key, event, stored.acl_revision, "unchanged")
+            return _upserted(connection, stored.doc_key, event, stored.acl_revision, "unchanged"), "unchanged"
     cut = chunks(event.content.projection, engine.contract.chunk_size, engine.contract.overlap)
     prepared = prepare(engine, cut)
     with connection.write():
         stored = find_document(connection, event.tenant, event.doc_id)
         step = decide_content(stored, event)
         if step == "unchanged" and stored is not None:
-            return _upserted(connection, stored.doc_key, event, stored.acl_revision, "unchanged")
+            return _upserted(connection, stored.doc_key, event, stored.acl_revision, "unchanged"), step
         doc_key, acl_revision = _write_content(connection, stored, event, step)
         insert_chunks(connection, doc_key, prepared)
-        return _upserted(connection, doc_key, event, acl_revision, "indexed")
+        return _upserted(connection, doc_key, event, acl_revision, "indexed"), step
 
 
 def _write_content(

@@ -73,6 +73,12 @@ def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
+class _Waited(threading.local):
+    """Seconds that each thread has waited for others, at this connection or at another's locks."""
+
+    seconds = 0.0
+
+
 class Connection:
     """A connection to one file, usable from several threads; a forked child and a closed one are refused."""
 
@@ -81,6 +87,7 @@ class Connection:
         self._wait_seconds = wait_seconds
         self._pauses = random.Random()
         self._lock = threading.RLock()
+        self._waited = _Waited()
         self._process = os.getpid()
         self._closed = False
         try:
@@ -94,6 +101,10 @@ class Connection:
         except BaseException:
             self._raw.close()
             raise
+
+    def waited_seconds(self) -> float:
+        """Return how long the calling thread has waited so far until a lock was free, of a thread or of the store."""
+        return self._waited.seconds
 
     def check_usable(self) -> None:
         """Raise `index_forked` in a forked child and `index_closed` after `close()`."""
@@ -137,11 +148,13 @@ class Connection:
             except sqlite3.Error as error:
                 if not _is_busy(error):
                     raise store_error(error) from None
-                if time.monotonic() >= deadline:
+                began = time.monotonic()
+                if began >= deadline:
                     raise Busy(f"waited {self._wait_seconds:g} s, another connection still holds the store") from None
             except (OverflowError, UnicodeError):
                 raise IndexCorrupt("a value could not be handed to the store") from None
             time.sleep(self._pauses.uniform(*PAUSE_SECONDS))
+            self._waited.seconds += time.monotonic() - began
 
     @contextmanager
     def write(self) -> Iterator[None]:
@@ -184,7 +197,9 @@ class Connection:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
+        began = time.monotonic()
         with self._lock:
+            self._waited.seconds += time.monotonic() - began
             self.check_usable()
             self.run(begin)
             try:

@@ -108,7 +108,7 @@ def test_bge_gives_the_relevant_ranks_and_metrics_of_the_book(
     assert {name: value for name, value in made["metadata"].items() if name != "runtime"} == fixed
 
 
-def trusting(connection: Connection, hits: Any, context: Context, limit: int) -> Answer:
+def trusting(connection: Connection, hits: Any, context: Context, limit: int, tell: Any) -> Answer:
     """Quote what the hit brings along where the store gives nothing."""
     made = ANSWER(connection, hits, context, limit)
     return made if made.evidence or not hits else Answer("extractive", hits[0].text, ())
