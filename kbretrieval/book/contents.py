@@ -37,7 +37,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     Chapter(5, "05_lexical.ipynb", "FTS5 词面基线", "词面召回做了什么，漏了什么？", published=True),
     Chapter(6, "06_vectors.ipynb", "词项向量与 BGE", "向量就是语义吗？", needs_model=True, published=True),
     Chapter(7, "07_rrf.ipynb", "RRF", "为什么按名次而不是分数融合？", needs_model=True, published=True),
-    Chapter(8, "08_rerank.ipynb", "重排", "是召回错了还是排序错了？"),
+    Chapter(8, "08_rerank.ipynb", "重排", "是召回错了还是排序错了？", published=True),
     Chapter(9, "09_citation.ipynb", "引用复核", "一条命中什么时候失效？", published=True),
     Chapter(10, "10_update.ipynb", "增量更新", "读者会看到半新半旧吗？", published=True),
     Chapter(11, "11_delete.ipynb", "删除与墓碑", "旧事件会让文档复活吗？", published=True),

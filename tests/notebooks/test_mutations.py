@@ -14,7 +14,7 @@ import pytest
 from kbretrieval.book.runner import NotebookRun, run_notebooks
 from kbretrieval.evidence.subjects import FOLDER_VARIABLE
 
-CONTRACT, LIFECYCLE = "01_contract.ipynb", "13_lifecycle.ipynb"
+CONTRACT, RERANK, LIFECYCLE = "01_contract.ipynb", "08_rerank.ipynb", "13_lifecycle.ipynb"
 
 RunBroken = Callable[["Mutation | None", str], tuple[NotebookRun, list[str]]]
 
@@ -74,6 +74,13 @@ MUTATIONS = (
         "if hit.acl_revision != document.acl_revision:",
         "if hit.acl_revision < 0:",
         CONTRACT,
+    ),
+    Mutation(
+        "rerank: the fused value before the title's overlap",
+        "rerank.py",
+        "key=lambda item: (-overlaps[item.key], -item.value, item.key)",
+        "key=lambda item: (-item.value, -overlaps[item.key], item.key)",
+        RERANK,
     ),
     Mutation(
         "tie: equal scores in the order of a reversed sort",
