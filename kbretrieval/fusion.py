@@ -15,6 +15,7 @@ RRF = "rrf/1"
 CONVEX = "convex-theoretical/2"
 
 RankedRows = Sequence[tuple[int, float]]
+Place = tuple[str, int, float]  # of a `ChannelRank`: channel, rank, score
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +40,31 @@ def rrf_value(ranks: Sequence[int], k: int) -> float:
     return total
 
 
-def _placed(lists: Sequence[tuple[str, RankedRows]]) -> dict[int, list[ChannelRank]]:
-    placed: dict[int, list[ChannelRank]] = {}
+def _placed(lists: Sequence[tuple[str, RankedRows]]) -> dict[int, list[Place]]:
+    placed: dict[int, list[Place]] = {}
     for name, rows in lists:
         for rank, (key, score) in enumerate(rows, 1):
-            placed.setdefault(key, []).append(ChannelRank(name, rank, score))
+            placed.setdefault(key, []).append((name, rank, score))
     return placed
 
 
-def _ordered(fused: Sequence[Fused]) -> list[Fused]:
-    return sorted(fused, key=lambda item: (-item.value, item.key))
+def _best(values: Mapping[int, float], placed: Mapping[int, Sequence[Place]], most: int | None) -> list[Fused]:
+    order = sorted(values, key=lambda key: (-values[key], key))[:most]
+    return [Fused(key, values[key], tuple(ChannelRank(*place) for place in placed[key])) for key in order]
 
 
-def rrf(lists: Sequence[tuple[str, RankedRows]], k: int = 60) -> list[Fused]:
+def rrf(lists: Sequence[tuple[str, RankedRows]], k: int = 60, most: int | None = None) -> list[Fused]:
     """Return the chunks of all lists by RRF value descending, then key; a list that lacks a chunk adds nothing.
+
+    most: how many of them, all by default.
 
     Example:
         >>> [(item.key, item.value) for item in rrf([("lexical", [(7, 3.1)]), ("vector", [(7, 0.9), (8, 0.8)])])]
         [(7, 0.03278688524590164), (8, 0.016129032258064516)]
     """
-    return _ordered(
-        [
-            Fused(key, rrf_value([c.rank for c in channels], k), tuple(channels))
-            for key, channels in _placed(lists).items()
-        ]
-    )
+    placed = _placed(lists)
+    values = {key: rrf_value([rank for _, rank, _ in places], k) for key, places in placed.items()}
+    return _best(values, placed, most)
 
 
 def scaled(score: float, best: float, channel: str) -> float:
@@ -107,11 +108,14 @@ def left_out_score(rows: RankedRows, floor: float | None, beyond_window: int) ->
 
 
 def convex(
-    lists: Sequence[tuple[str, RankedRows]], lexical_share: float, left_out: Mapping[str, float] | None = None
+    lists: Sequence[tuple[str, RankedRows]],
+    lexical_share: float,
+    left_out: Mapping[str, float] | None = None,
+    most: int | None = None,
 ) -> list[Fused]:
     """Return the chunks of all lists by the weighted sum of scaled scores, descending, then key.
 
-    With one list its share is 1. `left_out` holds each channel's `left_out_score` for the chunks that its list lacks; a
+    most: how many of them, all by default. With one list its share is 1. `left_out` holds each channel's `left_out_score` for the chunks that its list lacks; a
     channel that is not in it adds nothing there.
 
     Example:
@@ -125,14 +129,11 @@ def convex(
     absent = {
         name: share[name] * scaled(score, best[name], name) for name, score in (left_out or {}).items() if name in best
     }
-    made = []
-    for key, channels in _placed(lists).items():
-        found = {
-            item.channel: share[item.channel] * scaled(item.score, best[item.channel], item.channel)
-            for item in channels
-        }
+    placed, values = _placed(lists), {}
+    for key, places in placed.items():
+        found = {name: share[name] * scaled(score, best[name], name) for name, _, score in places}
         value = 0.0
         for name in best:
             value += found[name] if name in found else absent.get(name, 0.0)
-        made.append(Fused(key, value, tuple(channels)))
-    return _ordered(made)
+        values[key] = value
+    return _best(values, placed, most)

@@ -160,22 +160,23 @@ class Search:
         return vectors
 
     def _fused(self, lexical: Ranked, vector: Ranked) -> list[Fused]:
+        """Return the candidates of a reranker; without one those that become hits."""
         ran = [ranked for ranked in (lexical, vector) if ranked.trace.state == "run"]
         lists = [(ranked.trace.channel, ranked.rows) for ranked in ran]
+        most = self._limit if self._options.rerank == "none" else None
         if self._options.fusion == "convex":
             left_out = {r.trace.channel: left_out_score(r.rows, r.trace.floor, r.trace.beyond_window) for r in ran}
-            return convex(lists, self._options.lexical_share, left_out)
-        return rrf(lists, self._options.rrf_k)
+            return convex(lists, self._options.lexical_share, left_out, most)
+        return rrf(lists, self._options.rrf_k, most)
 
     def _result(self, fused: Sequence[Fused], lexical: Ranked, vector: Ranked) -> SearchResult:
         """Read what the hits show; inside the transaction that proved the commit."""
         options = self._options
-        wanted = fused if options.rerank == "title" else rerank(fused, {}, "none")[: self._limit]
-        found = found_chunks(self._engine.connection, self._context, [item.key for item in wanted])
-        if len(found) != len(wanted):
-            raise IndexCorrupt(f"{len(wanted)} ranked chunks are expected in the store, {len(found)} are there")
+        found = found_chunks(self._engine.connection, self._context, [item.key for item in fused])
+        if len(found) != len(fused):
+            raise IndexCorrupt(f"{len(fused)} ranked chunks are expected in the store, {len(found)} are there")
         overlaps = {key: title_overlap(self._terms.used, item.title) for key, item in found.items()}
-        ordered = rerank(wanted, overlaps, options.rerank)[: self._limit]
+        ordered = rerank(fused, overlaps, options.rerank)[: self._limit]
         traces = (lexical.trace, vector.trace)
         shares = convex_shares([trace.channel for trace in traces if trace.state == "run"], options.lexical_share)
         convex_weights = tuple(shares.get(trace.channel, 0.0) for trace in traces)

@@ -8,7 +8,7 @@ import importlib
 import json
 import sqlite3
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +24,9 @@ from kbretrieval.bench.plain import WINDOW, rrf
 from kbretrieval.snapshot.snapshot import Snapshot
 
 Keys = list[int]
+Vectors = NDArray[np.float32]
+Blocks = Iterator[Vectors]
+BLOCK_ROWS = 16_384
 FTS5_NUMPY = "FTS5 + ACL join + NumPy float32"
 BM25S_FAISS = "bm25s + FAISS flat, id selector"
 USEARCH = "usearch exact, no filter"
@@ -45,18 +48,37 @@ class Rows:
     masks: Mapping[int, NDArray[np.bool_]]
 
 
-def read_rows(path: Path, dimension: int) -> Rows:
-    """Return the rows of an index file, read with SQL of the bench's own."""
+def read_rows(path: Path, dimension: int, held_in: Callable[[Blocks, int], Vectors] | None = None) -> Rows:
+    """Return the rows of an index file, read with SQL of the bench's own.
+
+    held_in: takes the vectors block by block, with their whole number, and returns where they are kept.
+    """
     raw = sqlite3.connect(path)
     try:
-        (size,) = raw.execute("SELECT count(*) FROM vectors").fetchone()
-        keys, vectors = np.empty(size, np.int64), np.empty((size, dimension), np.float32)
-        for row, (key, blob) in enumerate(raw.execute("SELECT chunk_key, vector FROM vectors ORDER BY chunk_key")):
-            keys[row], vectors[row] = key, np.frombuffer(blob, "<f4")
+        keys = np.fromiter(
+            (key for (key,) in raw.execute("SELECT chunk_key FROM vectors ORDER BY chunk_key")), np.int64
+        )
+        stored = raw.execute("SELECT vector FROM vectors ORDER BY chunk_key")
+        vectors = (held_in or _in_numpy)(_blocks(stored, dimension), len(keys))
         masks = {share: np.isin(keys, np.fromiter(_readable(raw, share), np.int64)) for share in SHARES}
     finally:
         raw.close()
     return Rows(keys, vectors, masks)
+
+
+def _blocks(stored: sqlite3.Cursor, dimension: int) -> Blocks:
+    while rows := stored.fetchmany(BLOCK_ROWS):
+        yield np.frombuffer(b"".join(blob for (blob,) in rows), "<f4").reshape(len(rows), dimension)
+
+
+def _in_numpy(blocks: Blocks, size: int) -> Vectors:
+    vectors, at = np.empty((0, 0), np.float32), 0
+    for block in blocks:
+        if not at:
+            vectors = np.empty((size, block.shape[1]), np.float32)
+        vectors[at : at + len(block)] = block
+        at += len(block)
+    return vectors
 
 
 def _readable(raw: sqlite3.Connection, share: int) -> Iterable[int]:
@@ -128,17 +150,30 @@ class Fts5Numpy:
         return _nearest(rows.keys if whole else rows.keys[places], scores, self._floor)
 
 
+class FaissRows:
+    """A flat FAISS index whose memory all peers look at: a second copy of a million vectors takes 2 GB."""
+
+    def __init__(self, faiss: ModuleType, dimension: int) -> None:
+        self.faiss, self.flat = faiss, faiss.IndexFlatIP(dimension)
+
+    def take(self, blocks: Blocks, size: int) -> Vectors:
+        """Keep `size` vectors that come in blocks, and return the matrix of them."""
+        for block in blocks:
+            self.flat.add(block)
+        held: Vectors = self.faiss.rev_swig_ptr(self.flat.get_xb(), size * self.flat.d).reshape(size, self.flat.d)
+        return held
+
+
 class Bm25sFaiss:
     """bm25s with a weight mask (statistics of the whole corpus) and a flat FAISS index with a bitmap selector."""
 
     name = BM25S_FAISS
 
-    def __init__(self, weights: EagerWeights, rows: Rows, floor: float, bm25s: ModuleType, faiss: ModuleType) -> None:
-        self._keys, self._floor, self._faiss, self._columns = rows.keys, floor, faiss, weights
+    def __init__(self, weights: EagerWeights, rows: Rows, floor: float, bm25s: ModuleType, held: FaissRows) -> None:
+        self._keys, self._floor, self._faiss, self._columns = rows.keys, floor, held.faiss, weights
         self._lexical = searcher(weights, bm25s)
         self._weights = {share: mask.astype(np.float32) for share, mask in rows.masks.items()}
-        self._flat = faiss.IndexFlatIP(rows.vectors.shape[1])
-        self._flat.add(rows.vectors)
+        self._flat = held.flat
         self._bits = {share: np.packbits(mask, bitorder="little") for share, mask in rows.masks.items()}
 
     def lexical(self, asked: Asked, share: int) -> Keys:
@@ -156,12 +191,6 @@ class Bm25sFaiss:
         scores, places = self._flat.search(asked.vector[None, :], WINDOW, params=parameters)
         kept = (places[0] >= 0) & (scores[0] >= self._floor)
         return [int(key) for key in self._keys[places[0][kept]]]
-
-    def rows(self, rows: Rows) -> Rows:
-        """Return the same rows with the vectors where FAISS keeps them: a second copy of a million takes 2 GB."""
-        flat = self._flat
-        held = self._faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d)
-        return Rows(rows.keys, held.reshape(flat.ntotal, flat.d), rows.masks)
 
 
 class Usearch:
@@ -208,19 +237,19 @@ def installed(*names: str) -> dict[str, ModuleType] | None:
 
 
 def optional_peers(
-    snapshot: Snapshot, rows: Rows, floor: float
+    snapshot: Snapshot, path: Path, dimension: int, floor: float
 ) -> tuple[Bm25sFaiss | None, Usearch | None, dict[str, str], Rows]:
-    """Return the peers that can run here, why another cannot, and the rows that all share.
+    """Return the peers that can run here, why another cannot, and the rows of the file that all share.
 
     `snapshot` has the rows' posting lists.
     """
     absent: dict[str, str] = {}
     both, usearch = installed("bm25s", "faiss"), installed("usearch.index")
-    faiss = Bm25sFaiss(EagerWeights(snapshot), rows, floor, both["bm25s"], both["faiss"]) if both else None
+    held = FaissRows(both["faiss"], dimension) if both else None
+    rows = read_rows(path, dimension, held.take if held else None)
+    faiss = Bm25sFaiss(EagerWeights(snapshot), rows, floor, both["bm25s"], held) if both and held else None
     if faiss is None:
         absent[BM25S_FAISS] = "not installed: pip install bm25s faiss-cpu"
-    else:
-        rows = faiss.rows(rows)
     if usearch is None:
         absent[USEARCH] = "not installed: pip install usearch"
     return faiss, Usearch(rows, floor, usearch["usearch.index"]) if usearch else None, absent, rows

@@ -71,7 +71,7 @@ class Field:
 
     def __init__(self, path: Path, index: Index, snapshot: Snapshot) -> None:
         self.index = index
-        self.bm25s, self.usearch, self.absent, self.rows = optional_peers(snapshot, read_rows(path, DIMENSION), FLOOR)
+        self.bm25s, self.usearch, self.absent, self.rows = optional_peers(snapshot, path, DIMENSION, FLOOR)
         self.fts5 = Fts5Numpy(path, self.rows, FLOOR)
 
     def _peers(self) -> list[Fts5Numpy | Bm25sFaiss]:

@@ -67,7 +67,7 @@ def best(keys: NDArray[np.int64], scores: Scores, window: int) -> tuple[tuple[in
         kept = np.flatnonzero(scores >= least_of_best(scores, window))
         keys, scores = keys[kept], scores[kept]
     order = np.lexsort((keys, -scores))[:window]
-    return tuple((int(keys[at]), float(scores[at])) for at in order)
+    return tuple(zip(keys[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def skipped(channel: str, method: str, statistics: str, reason: str, terms: QueryTerms, eligible: int) -> Ranked:

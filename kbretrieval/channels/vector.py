@@ -83,30 +83,43 @@ def select_dense(
     """Return which eligible rows may belong to the best `window` at or above the floor; loses none of them.
 
     Bounds are worked out only where they can matter. Let R be the widest reach of any row and t the `window`-th largest
-    rough score: `window` rows score at least t - R, so a row of the best has a rough score of at least t - 2R.
+    rough score: `window` rows score at least t - R, so a row of the best has a rough score of at least t - 2R; and at
+    least floor - R, or it is not among them.
     Raises `index_corrupt` where a readable row's int8 row is damaged: a list without it would look complete.
     """
     if eligible.damaged:
         raise IndexCorrupt(f"{eligible.count} rows are eligible, {eligible.damaged} of them have a damaged vector")
     view = eligible.coded()
     rough = rough_scores(view, query, scanners)
-    widest = query.reach(view.norms.max(initial=0.0), view.residuals.max(initial=0.0))
-    lower, upper, near = _bounds(view, query, rough, max(least_of_best(rough, window) - widest, floor) - widest)
-    chosen = near[upper >= max(floor, least_of_best(lower, window))]
-    sure = rough >= floor + widest
-    lower, upper, around = _bounds(view, query, np.where(sure, -np.inf, rough), floor - widest)
-    straddling = around[(lower < floor) & (upper >= floor)]
+    widest = query.reach(view.widest_norm, view.widest_residual)
+    rows = np.flatnonzero(rough >= floor - widest)  # every other row scores surely below the floor
+    rough = rough[rows]
+    close = rough >= least_of_best(rough, window) - 2.0 * widest
+    lower, upper = _bounds(view, query, rows[close], rough[close])
+    chosen = rows[close][upper >= max(floor, least_of_best(lower, window))]
+    surely_above, straddling, roughly_above = _around_floor(view, query, rows, rough, floor)
     few = len(straddling) <= MAX_UNSURE
     keys = snapshot.column("chunk_keys")
-    best_keys, unsure = keys[view.rows[chosen]], keys[view.rows[straddling]]
+    best_keys, unsure = keys[view.rows[chosen]], keys[view.rows[straddling]] if few else None
     return Selection(
         keys=best_keys,
-        scored=len(rough),
-        surely_above=int(np.count_nonzero(sure)) + int(np.count_nonzero(lower >= floor)),
-        unsure=unsure if few else None,
-        roughly_above=int(np.count_nonzero(rough[straddling] >= floor)),
-        wanted=np.union1d(best_keys, unsure) if few else best_keys,
+        scored=len(view.rows),
+        surely_above=surely_above,
+        unsure=unsure,
+        roughly_above=roughly_above,
+        wanted=best_keys if unsure is None else np.union1d(best_keys, unsure),
     )
+
+
+def _around_floor(view: CodedView, query: CodedQuery, rows: Ints, rough: Scores, floor: float) -> tuple[int, Ints, int]:
+    """Return how many rows score surely at the floor or above, which may lie on either side, and how many of these
+    have a rough score at the floor or above."""
+    unsettled = rough < floor + query.reach(view.widest_norm, view.widest_residual)
+    scores = rough[unsettled]
+    lower, upper = _bounds(view, query, rows[unsettled], scores)
+    straddling = (lower < floor) & (upper >= floor)
+    sure = len(rows) - len(scores) + int(np.count_nonzero(lower >= floor))
+    return sure, rows[unsettled][straddling], int(np.count_nonzero(scores[straddling] >= floor))
 
 
 def rough_scores(view: CodedView, query: CodedQuery, scanners: Scanners | None = None) -> Scores:
@@ -126,11 +139,10 @@ def rough_scores(view: CodedView, query: CodedQuery, scanners: Scanners | None =
     return dots
 
 
-def _bounds(view: CodedView, query: CodedQuery, rough: Scores, least: float) -> tuple[Scores, Scores, Ints]:
-    """Return lower and upper bounds for the rows whose rough score is at least `least`, and which rows these are."""
-    near = np.flatnonzero(rough >= least)
-    scores, reach = rough[near], query.reach(view.norms[near], view.residuals[near])
-    return scores - reach, scores + reach, near
+def _bounds(view: CodedView, query: CodedQuery, rows: Ints, rough: Scores) -> tuple[Scores, Scores]:
+    """Return lower and upper bounds of the exact scores of some rows of a view."""
+    reach = query.reach(view.norms[rows], view.residuals[rows])
+    return rough - reach, rough + reach
 
 
 def exact_scores(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> Scores:

@@ -49,12 +49,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class CodedView:
-    """The eligible rows that have a vector, ascending, with the norms of their int8 rows; in parts."""
+    """The eligible rows that have a vector, ascending, with the norms of their int8 rows and the largest; in parts."""
 
     rows: Ints
     residuals: NDArray[np.float32]
     norms: NDArray[np.float32]
     parts: tuple[Part, ...]
+    widest_residual: np.float32
+    widest_norm: np.float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,9 @@ def _coded_view(rows: Ints, segments: Sequence[Segment]) -> CodedView:
         norms.append(segment.vectors.norms[here])
         begin += len(here)
         base += len(segment)
-    return CodedView(np.concatenate(held), np.concatenate(residuals), np.concatenate(norms), tuple(parts))
+    residual, norm = np.concatenate(residuals), np.concatenate(norms)
+    widest = residual.max(initial=np.float32(0)), norm.max(initial=np.float32(0))
+    return CodedView(np.concatenate(held), residual, norm, tuple(parts), *widest)
 
 
 def _parts(here: Ints, vectors: CodedRows, begin: int) -> Iterator[Part]:

@@ -40,24 +40,30 @@ class Shelf:
     def put(self, keys: Sequence[int], vectors: Vector) -> None:
         """Keep the vectors of some keys, shape (len(keys), dimension); where the matrix is full the oldest go."""
         with self._lock:
-            for key, vector in zip(keys, vectors, strict=True):
-                slot = self._slots.get(key)
-                if slot is None:
-                    slot = self._slots[key] = self._free_slot(key)
-                self._matrix[slot] = vector
+            fresh = [at for at, key in enumerate(keys) if key not in self._slots][-self._most :]
+            slots = self._free_slots(len(fresh))
+            for at, slot in zip(fresh, slots, strict=True):
+                self._keys[slot] = keys[at]
+                self._slots[keys[at]] = slot
+            self._matrix[slots] = vectors[fresh]
 
-    def _free_slot(self, key: int) -> int:
-        if len(self._keys) < self._most:
-            if len(self._keys) == len(self._matrix):
-                more = min(max(256, len(self._matrix)), self._most - len(self._matrix))
-                self._matrix = np.concatenate([self._matrix, np.zeros((more, self._matrix.shape[1]), np.float32)])
-            self._keys.append(key)
-            return len(self._keys) - 1
-        slot = self._next
-        self._next = (self._next + 1) % self._most
-        del self._slots[self._keys[slot]]
-        self._keys[slot] = key
-        return slot
+    def _free_slots(self, count: int) -> list[int]:
+        """Return slots for `count` more keys: unused ones, then those of the keys that came first."""
+        held = len(self._keys)
+        unused = range(held, min(held + count, self._most))
+        self._grow(unused.stop)
+        self._keys += [0] * len(unused)
+        again = [(self._next + number) % self._most for number in range(count - len(unused))]
+        self._next = (self._next + len(again)) % self._most
+        for slot in again:
+            del self._slots[self._keys[slot]]
+        return [*unused, *again]
+
+    def _grow(self, rows: int) -> None:
+        have, dimension = self._matrix.shape
+        if rows > have:
+            more = min(max(256, have, rows - have), self._most - have)
+            self._matrix = np.concatenate([self._matrix, np.zeros((more, dimension), np.float32)])
 
     def get(self, keys: Sequence[int]) -> Vector | None:
         """Return a copy of the vectors of all keys in their order, or None where one is not here."""

@@ -23,6 +23,7 @@ from kbretrieval.bench.peers import (
     USEARCH,
     Asked,
     Bm25sFaiss,
+    FaissRows,
     Fts5Numpy,
     Rows,
     read_rows,
@@ -42,10 +43,14 @@ class Flat:
     """The few calls of FAISS that the peer uses, by hand: the test needs no FAISS."""
 
     def __init__(self, dimension: int) -> None:
+        self.d = dimension
         self._vectors = np.zeros((0, dimension), np.float32)
 
     def add(self, vectors: Any) -> None:
-        self._vectors = vectors
+        self._vectors = np.concatenate([self._vectors, vectors])
+
+    def get_xb(self) -> Any:
+        return self._vectors.reshape(-1)
 
     def search(self, queries: Any, k: int, params: Any) -> tuple[Any, Any]:
         scores = self._vectors @ queries[0]
@@ -60,6 +65,7 @@ FAISS = SimpleNamespace(
     IDSelectorBitmap=lambda n, bits: bits,
     SearchParameters=lambda sel: SimpleNamespace(sel=sel),
     swig_ptr=lambda bits: bits,
+    rev_swig_ptr=lambda held, size: held[:size],
 )
 
 
@@ -126,8 +132,10 @@ def test_peers_see_the_rows_that_the_reader_sees(rows: Rows) -> None:
 def test_peers_answer_as_the_engine_does(
     filled: Path, rows: Rows, snapshot: Snapshot, queries: list[Asked], share: int
 ) -> None:
-    weights = EagerWeights(snapshot)
-    fts5, both = Fts5Numpy(filled, rows, FLOOR), Bm25sFaiss(weights, rows, FLOOR, bm25s, cast(Any, FAISS))
+    held = FaissRows(cast(Any, FAISS), DIMENSION)
+    assert np.array_equal(held.take(iter([rows.vectors[:250], rows.vectors[250:]]), 600), rows.vectors)
+    both = Bm25sFaiss(EagerWeights(snapshot), rows, FLOOR, bm25s, held)
+    fts5 = Fts5Numpy(filled, rows, FLOOR)
     with Index.open(filled, DenseDouble()) as index:
         for asked in queries:
             near = [key for key, _ in exactness.engine_list(index, asked, share)]
@@ -161,12 +169,14 @@ def test_finished_weights_are_those_that_bm25s_computes(filled: Path, monkeypatc
     assert weights.columns(term_codes(["没有这个词", "没"])).size == 0
 
 
-def test_a_peer_that_is_not_installed_is_named(snapshot: Snapshot, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_is_not_installed_is_named(
+    filled: Path, snapshot: Snapshot, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(peers, "installed", lambda *names: None)
-    both, usearch, absent, shared = peers.optional_peers(snapshot, rows, FLOOR)
+    both, usearch, absent, shared = peers.optional_peers(snapshot, filled, DIMENSION, FLOOR)
     assert both is None
     assert usearch is None
-    assert shared is rows
+    assert np.array_equal(shared.vectors, rows.vectors)
     assert absent == {
         BM25S_FAISS: "not installed: pip install bm25s faiss-cpu",
         USEARCH: "not installed: pip install usearch",
