@@ -26,6 +26,7 @@ from kbretrieval.engine import Engine
 from kbretrieval.projection import digest
 from kbretrieval.results import Fault
 from kbretrieval.store.chunk_rows import ChunkRow, chunks_of, posting_blobs
+from kbretrieval.store.contract import expect_contract
 from kbretrieval.store.documents import DocumentRow, acl_of, document_by_key, document_keys
 from kbretrieval.store.fts import fts_text
 from kbretrieval.store.inspection import (
@@ -53,6 +54,7 @@ def check(engine: Engine) -> tuple[Fault, ...]:
     connection = engine.connection
     found: list[Fault] = []
     with connection.write():  # FTS5's check needs a write transaction; nothing is written
+        expect_contract(connection, engine.contract)
         if not sqlite_is_sound(connection):
             found.append(Fault("database_damaged", None, None, None))
         if not fts_is_sound(connection):

@@ -8,9 +8,7 @@ from typing import Any, Unpack
 
 from kbretrieval import checking, citation, lifecycle, maintenance, repair
 from kbretrieval.encoders.port import Encoder, checked_encoder
-from kbretrieval.encoders.quantizer import quantizer_of
-from kbretrieval.encoders.stored import encoder_for
-from kbretrieval.engine import Engine
+from kbretrieval.engine import Engine, Serving
 from kbretrieval.errors import InvalidParameter
 from kbretrieval.identity import (
     Context,
@@ -41,7 +39,6 @@ from kbretrieval.results import (
     UpsertResult,
 )
 from kbretrieval.retrieval import Search, checked_query
-from kbretrieval.snapshot.resident import Resident
 from kbretrieval.store.connection import DEFAULT_WAIT_SECONDS
 from kbretrieval.store.contract import Contract, Wanted
 from kbretrieval.store.documents import Content
@@ -67,8 +64,8 @@ class Index:
         >>> folder.cleanup()
     """
 
-    def __init__(self, engine: Engine, watch: Watching | None = None) -> None:
-        self._engine, self._watch = engine, watch or Unwatched()
+    def __init__(self, serving: Serving, watch: Watching | None = None) -> None:
+        self._serving, self._watch = serving, watch or Unwatched()
 
     @classmethod
     def open(
@@ -85,7 +82,8 @@ class Index:
         """Open or create an index file.
 
         `None` means the stored value, or for a new file the default (term encoder, 220, 40 code points); only a given
-        value that differs from the stored one is refused. `wait_seconds` bounds each wait for another connection.
+        value that differs from the stored one is refused, now and after a migration (MIG-2). `wait_seconds` bounds each
+        wait for another connection.
         `observer` is given an event of each search, answer and write, without text; `label(tenant, principal)` returns
         what an event may say of who asked, else nothing is said (OBS-3).
         Raises `invalid_path`, `invalid_encoder`, `invalid_chunk_window`, `not_an_index`, `index_corrupt`,
@@ -98,9 +96,11 @@ class Index:
             raise InvalidParameter(f"wait_seconds: a number from 0 to {MAX_WAIT_SECONDS:g} is required, another given")
         check_observer(observer, label)
         connection, contract = open_connection(where, wanted, wait_seconds)
-        used = encoder or encoder_for(contract.encoder, contract.dimension)
-        engine = Engine(connection, contract, used, quantizer_of(used), Resident(contract.dimension))
-        return cls(engine, watching(observer, label, connection.waited_seconds))
+        return cls(Serving(connection, wanted, contract), watching(observer, label, connection.waited_seconds))
+
+    @property
+    def _engine(self) -> Engine:
+        return self._serving.engine
 
     def close(self) -> None:
         """Close the file; a second close is harmless, every other call is `index_closed` from then on."""
@@ -153,7 +153,7 @@ class Index:
             restore, provenance = checked_restore(restore), checked_provenance(provenance)
             content = Content(format, project(source, format), provenance)
             event = lifecycle.ContentEvent(tenant, doc_id, revision, content, entries, restore)
-            result, step = lifecycle.upsert(self._engine, event)
+            result, step = self._serving.call(lambda engine: lifecycle.upsert(engine, event))
             told.outcome = CONTENT_OUTCOMES[step]
             return result
 
@@ -204,7 +204,7 @@ class Index:
             context = checked_context(context)
             query = checked_query(query)
             chosen = checked_search(limit, mode, options, dict(overrides))
-            told.result = Search(self._engine, query, context, limit, mode, chosen).run()
+            told.result = self._serving.call(lambda engine: Search(engine, query, context, limit, mode, chosen).run())
             return told.result
 
     def answer(self, hits: Sequence[Hit | Mapping[str, Any]], context: Context, limit: int = 2) -> Answer:
@@ -242,7 +242,7 @@ class Index:
     def check(self) -> tuple[Fault, ...]:
         """Maintenance view: verify the whole store and name each fault; an empty tuple is a sound store (OBS-2)."""
         self._engine.connection.check_usable()
-        return checking.check(self._engine)
+        return self._serving.call(checking.check)
 
     def repair_derived(self) -> RepairResult:
         """Maintenance: make the derived rows of documents with a fault anew, from their bodies alone.
@@ -251,7 +251,7 @@ class Index:
         """
         with self._watch.write("repair_derived") as told:
             self._engine.connection.check_usable()
-            result = repair.repair_derived(self._engine)
+            result = self._serving.call(repair.repair_derived)
             told.outcome = "repaired" if result.before else "unchanged"
             return result
 

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from kbretrieval.analysis import terms
 from kbretrieval.chunking import Chunk, chunks
-from kbretrieval.encoders.port import encode_dense
+from kbretrieval.derived import Blobs, prepared_chunks
 from kbretrieval.engine import Engine
 from kbretrieval.errors import (
     DeletedDocumentRequiresExplicitRestore,
@@ -25,6 +22,7 @@ from kbretrieval.results import AclResult, DeleteResult, UpsertResult
 from kbretrieval.store.chunk_rows import PreparedChunk, chunk_counts, delete_chunks, insert_chunks
 from kbretrieval.store.commits import next_commit
 from kbretrieval.store.connection import Connection
+from kbretrieval.store.contract import expect_contract
 from kbretrieval.store.documents import (
     Content,
     DocumentRow,
@@ -37,7 +35,7 @@ from kbretrieval.store.documents import (
     update_content,
     write_acl,
 )
-from kbretrieval.store.vector_rows import FLOAT, StoredVector, coded_vectors, known_vectors
+from kbretrieval.store.vector_rows import known_vectors
 
 ContentStep = Literal["create", "replace", "restore", "unchanged"]
 DeleteStep = Literal["bury", "move", "create", "unchanged"]
@@ -100,19 +98,14 @@ def decide_policy(stored: DocumentRow | None, expected_acl_revision: int) -> int
 
 def prepare(engine: Engine, cut: Sequence[Chunk]) -> list[PreparedChunk]:
     """Return chunks with terms and vectors; a text that a live chunk holds already is not encoded again (PRF-10)."""
-    vectors = _vectors(engine, cut) if engine.encoder.dimension else {}
-    return [PreparedChunk(chunk, terms(chunk.text), vectors.get(chunk.sha256)) for chunk in cut]
 
+    def known(digests: Sequence[str]) -> Blobs:
+        with engine.connection.read():
+            # Between here and the write a migration could come and another one go back: vectors are of one contract.
+            expect_contract(engine.connection, engine.contract)
+            return known_vectors(engine.connection, digests, engine.encoder.dimension)
 
-def _vectors(engine: Engine, cut: Sequence[Chunk]) -> dict[str, StoredVector]:
-    texts = {chunk.sha256: chunk.text for chunk in cut if not chunk.text.isspace()}
-    with engine.connection.read():
-        known = known_vectors(engine.connection, list(texts), engine.encoder.dimension)
-    missing = [digest for digest in texts if digest not in known]
-    made, truncated = encode_dense(engine.encoder, [texts[digest] for digest in missing], query=False)
-    blobs = (np.ascontiguousarray(vector, FLOAT).tobytes() for vector in made)
-    fresh = {digest: (blob, n in truncated) for n, (digest, blob) in enumerate(zip(missing, blobs, strict=True))}
-    return coded_vectors(known | fresh, engine.quantizer)
+    return prepared_chunks(cut, engine.encoder, engine.quantizer, known)[0]
 
 
 def upsert(engine: Engine, event: ContentEvent) -> tuple[UpsertResult, ContentStep]:
@@ -126,6 +119,7 @@ def upsert(engine: Engine, event: ContentEvent) -> tuple[UpsertResult, ContentSt
     cut = chunks(event.content.projection, engine.contract.chunk_size, engine.contract.overlap)
     prepared = prepare(engine, cut)
     with connection.write():
+        expect_contract(connection, engine.contract)
         stored = find_document(connection, event.tenant, event.doc_id)
         step = decide_content(stored, event)
         if step == "unchanged" and stored is not None:

@@ -11,12 +11,13 @@ from kbretrieval.checking import check
 from kbretrieval.chunking import chunks
 from kbretrieval.engine import Engine
 from kbretrieval.lifecycle import prepare
-from kbretrieval.projection import Projection, digest
+from kbretrieval.projection import digest
 from kbretrieval.results import Fault, RepairResult
 from kbretrieval.store.chunk_rows import delete_chunks, insert_chunks
 from kbretrieval.store.commits import next_commit
 from kbretrieval.store.connection import Connection
-from kbretrieval.store.documents import DocumentRow, find_document, touch_content
+from kbretrieval.store.contract import expect_contract
+from kbretrieval.store.documents import find_document, touch_content
 from kbretrieval.store.fts import fts_text
 from kbretrieval.store.inspection import chunk_texts, delete_orphans, rewrite_fts
 
@@ -52,9 +53,10 @@ def _repair_document(engine: Engine, tenant: str, doc_id: str) -> bool:
         document = find_document(connection, tenant, doc_id)
     if document is None or not document.live or digest(document.body) != document.sha256:
         return False
-    cut = chunks(_projection(document), engine.contract.chunk_size, engine.contract.overlap)
+    cut = chunks(document.projection(), engine.contract.chunk_size, engine.contract.overlap)
     prepared = prepare(engine, cut)
     with connection.write():
+        expect_contract(connection, engine.contract)
         now = find_document(connection, tenant, doc_id)
         if now is None or not now.live or (now.revision, now.sha256) != (document.revision, document.sha256):
             return False  # a newer event came in between and wrote rows of its own
@@ -62,12 +64,6 @@ def _repair_document(engine: Engine, tenant: str, doc_id: str) -> bool:
         insert_chunks(connection, now.doc_key, prepared)
         touch_content(connection, now.doc_key, next_commit(connection, "repair", tenant, doc_id))
     return True
-
-
-def _projection(document: DocumentRow) -> Projection:
-    return Projection(
-        document.title, document.body, document.headings, document.sha256, document.source_sha256, controls=0
-    )
 
 
 def _repair_store(engine: Engine, faults: tuple[Fault, ...]) -> None:

@@ -10,6 +10,7 @@ from kbretrieval.snapshot.scanners import Scanners
 from kbretrieval.snapshot.snapshot import Snapshot, advanced, empty_snapshot
 from kbretrieval.store.commits import descends, head
 from kbretrieval.store.connection import Connection
+from kbretrieval.store.contract import Contract, expect_contract
 
 Vector = NDArray[np.float32]
 
@@ -86,9 +87,9 @@ class Shelf:
 class Resident:
     """Brings a tenant's snapshot up to the commit of the surrounding read transaction."""
 
-    def __init__(self, dimension: int) -> None:
-        self._dimension = dimension
-        self.shelf = Shelf(dimension)
+    def __init__(self, contract: Contract) -> None:
+        self._contract, self._dimension = contract, contract.dimension
+        self.shelf = Shelf(contract.dimension)
         self.scanners = Scanners()
         self._snapshots: dict[str, Snapshot] = {}
         self._lock = Lock()
@@ -104,15 +105,25 @@ class Resident:
         self.forget()
         self.scanners.close()
 
+    def _anew(self, known: Snapshot) -> Snapshot:
+        if known.head.number:
+            self.forget()
+        return empty_snapshot(known.tenant)
+
     def current(self, connection: Connection, tenant: str) -> Snapshot:
-        """Return the snapshot of the current commit; inside a read transaction (VEC-8)."""
+        """Return the snapshot of the current commit; inside a read transaction (VEC-8).
+
+        Raises `index_projection_contract_changed_rebuild_required` after a switch of generations, which leaves no
+        commit to go on from; so the contract is read only where a snapshot begins anew (MIG-2).
+        """
         now = head(connection)
         with self._lock:
             known = self._snapshots.pop(tenant, None) or empty_snapshot(tenant)
-        if known.head != now and not descends(connection, known.head):
-            # Far behind, or a backup was restored over the file: commit numbers and keys are then given a second time.
-            self.forget()
-            known = empty_snapshot(tenant)
+        if known.head != now and not (known.head.number and descends(connection, known.head)):
+            # Far behind, after a switch, or a backup was restored over the file: commit numbers and keys are then given
+            # a second time.
+            expect_contract(connection, self._contract)
+            known = self._anew(known)
         snapshot = known if known.head == now else advanced(known, connection, now, self._dimension)
         with self._lock:
             self._snapshots[tenant] = snapshot

@@ -37,6 +37,10 @@ class DocumentRow:
     content_commit: int
     acl_commit: int
 
+    def projection(self) -> Projection:
+        """Return the projection that the row was made from, to be cut anew; controls are not counted again."""
+        return Projection(self.title, self.body, self.headings, self.sha256, self.source_sha256, controls=0)
+
 
 def expect(row: Row, types: Sequence[type], what: str) -> Row:
     """Return the row if each value has its column's type, else raise `index_corrupt`: a flipped bit can change it."""

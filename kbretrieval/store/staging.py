@@ -1,0 +1,153 @@
+"""The generation that a migration fills beside the serving one, and the switch (MIG-1…MIG-4).
+
+Its tables are there from the first transaction of a migration until the switch renames them, or until they are dropped.
+No reader looks at them. A change of a document removes its rows from them in the same transaction (`delete_chunks`), so
+what stands there was made from the present text, or is found out by the document's commit number.
+"""
+
+from collections.abc import Sequence
+
+from kbretrieval.errors import IndexCorrupt
+from kbretrieval.store.chunk_rows import PreparedChunk, delete_staged, insert_chunks, is_staging
+from kbretrieval.store.commits import forget_forerunners, next_commit
+from kbretrieval.store.connection import Connection
+from kbretrieval.store.contract import CONTRACT, Contract, read_contract, write_contract
+from kbretrieval.store.documents import DocumentRow
+from kbretrieval.store.schema import (
+    CREATE_STAGED_DOCUMENTS,
+    INDEX_NAMES,
+    SERVING,
+    STAGED,
+    STAGED_CONTRACT,
+    STAGED_DOCUMENTS,
+    create_contract,
+    create_generation,
+)
+
+_OUTDATED = (
+    f"SELECT n.doc_key FROM {STAGED_DOCUMENTS} n LEFT JOIN documents d ON d.doc_key = n.doc_key"
+    " WHERE d.live IS NOT 1 OR d.content_commit <> n.content_commit"
+)
+
+
+def staged_contract(connection: Connection) -> Contract | None:
+    """Return what the generation that is being filled will be, None where none is."""
+    return read_contract(connection, STAGED_CONTRACT) if is_staging(connection) else None
+
+
+def begin_staging(connection: Connection, contract: Contract) -> None:
+    """Make empty tables for a generation, in place of any others; inside a write transaction."""
+    drop_staging(connection)
+    connection.run(create_contract(STAGED_CONTRACT))
+    connection.run(CREATE_STAGED_DOCUMENTS)
+    taken = {name for (name,) in connection.run("SELECT name FROM sqlite_schema WHERE type = 'index'")}
+    for statement in create_generation(STAGED, INDEX_NAMES[INDEX_NAMES[0][0] in taken]):
+        connection.run(statement)
+    write_contract(connection, contract, STAGED_CONTRACT)
+
+
+def drop_staging(connection: Connection) -> None:
+    """Remove the generation that is being filled, if there is one; inside a write transaction."""
+    for table in (STAGED_CONTRACT, STAGED_DOCUMENTS, *STAGED.names()):
+        connection.run(f"DROP TABLE IF EXISTS {table}")
+
+
+def live_documents(connection: Connection) -> int:
+    """Return how many live documents there are."""
+    return int(connection.run("SELECT count(*) FROM documents WHERE live = 1")[0][0])
+
+
+def staged_documents(connection: Connection) -> int:
+    """Return how many documents are staged."""
+    return int(connection.run(f"SELECT count(*) FROM {STAGED_DOCUMENTS}")[0][0])
+
+
+def unstaged_keys(connection: Connection) -> list[int]:
+    """Return the keys of live documents that must be staged, or staged again, ascending."""
+    rows = connection.run(
+        f"SELECT d.doc_key FROM documents d LEFT JOIN {STAGED_DOCUMENTS} n ON n.doc_key = d.doc_key"
+        " WHERE d.live = 1 AND (n.doc_key IS NULL OR n.content_commit <> d.content_commit) ORDER BY d.doc_key"
+    )
+    return [key for (key,) in rows]
+
+
+def delete_outdated(connection: Connection) -> None:
+    """Remove staged rows of documents that were changed or deleted since; inside a write transaction.
+
+    A change removes them itself; this is for one that was made without knowing of them, by another version.
+    """
+    for (doc_key,) in connection.run(_OUTDATED):
+        delete_staged(connection, doc_key)
+
+
+def stage_document(connection: Connection, document: DocumentRow, prepared: Sequence[PreparedChunk]) -> bool:
+    """Write the rows that were made from a document; False, and nothing written, where it has changed since.
+
+    Inside a write transaction.
+    """
+    now = connection.run("SELECT live, content_commit, sha256 FROM documents WHERE doc_key = ?", (document.doc_key,))
+    if now != [(1, document.content_commit, document.sha256)]:
+        return False
+    delete_staged(connection, document.doc_key)
+    insert_chunks(connection, document.doc_key, prepared, STAGED)
+    connection.run(
+        f"INSERT INTO {STAGED_DOCUMENTS} VALUES (?, ?, ?, ?, ?)",
+        (document.doc_key, document.content_commit, document.sha256, len(document.body), len(prepared)),
+    )
+    return True
+
+
+def chunk_total(connection: Connection) -> int:
+    """Return the number of chunks that serve."""
+    return int(connection.run(f"SELECT count(*) FROM {SERVING.chunks}")[0][0])
+
+
+def expect_whole(connection: Connection) -> None:
+    """Raise `index_corrupt` unless the staged rows are those of exactly the live documents, each from end to end.
+
+    Compared are content digest and commit, the number of chunks and where the last one ends, and that no table has a
+    row more or less. Inside the transaction that switches.
+    """
+    rows = connection.run(
+        f"""SELECT count(*) FROM documents d LEFT JOIN {STAGED_DOCUMENTS} n ON n.doc_key = d.doc_key
+        LEFT JOIN (
+            SELECT doc_key, count(*) AS chunks, max(number) AS last FROM {STAGED.chunks} GROUP BY doc_key
+        ) k ON k.doc_key = d.doc_key
+        LEFT JOIN {STAGED.chunks} c ON c.doc_key = d.doc_key AND c.number = k.last
+        WHERE d.live = 1 AND (
+            n.doc_key IS NULL OR n.content_commit <> d.content_commit OR n.sha256 <> d.sha256
+            OR coalesce(k.chunks, 0) <> n.chunks OR coalesce(k.last, -1) <> n.chunks - 1
+            OR coalesce(c.end_point, 0) <> n.points
+        )"""
+    )
+    announced = connection.run(f"SELECT coalesce(sum(chunks), 0) FROM {STAGED_DOCUMENTS}")[0][0]
+    counts = [connection.run(f"SELECT count(*) FROM {table}")[0][0] for table in (STAGED.chunks, STAGED.postings)]
+    if rows != [(0,)] or counts != [announced, announced] or connection.run(_OUTDATED):
+        raise IndexCorrupt(
+            f"{announced} chunks of every live document are expected in the next generation, {counts[0]} are there,"
+            f" {rows[0][0]} documents are not whole"
+        )
+
+
+def switch(connection: Connection, contract: Contract) -> int:
+    """Let the staged generation serve in place of the old one, which is dropped; return the commit.
+
+    Inside a write transaction. Nothing descends from an earlier commit: every snapshot, in every process, begins anew,
+    and reads the contract (MIG-2).
+    """
+    expect_whole(connection)
+    last_key = connection.run(
+        "SELECT max(seq) FROM sqlite_sequence WHERE name IN (?, ?)", (SERVING.chunks, STAGED.chunks)
+    )
+    for table in SERVING.names():
+        connection.run(f"DROP TABLE {table}")
+    for staged, serving in zip(STAGED.names(), SERVING.names(), strict=True):
+        connection.run(f"ALTER TABLE {staged} RENAME TO {serving}")
+    connection.run("DELETE FROM sqlite_sequence WHERE name IN (?, ?)", (SERVING.chunks, STAGED.chunks))
+    connection.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (SERVING.chunks, last_key[0][0] or 0))
+    connection.run(f"DELETE FROM {CONTRACT}")
+    write_contract(connection, contract)
+    drop_staging(connection)
+    commit = next_commit(connection, "migrate", *contract.to_dict().values())
+    forget_forerunners(connection, commit)
+    return commit
