@@ -6,6 +6,7 @@ Every document may be read by `reader-100` and by one of forty groups, so that A
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -101,10 +102,19 @@ def fill_in_bulk(path: Path, documents: Iterable[Synthetic], encoder: Encoder | 
             raise ClaimFailed(f"an index without commits is required, one with {commit} given")
         for pragma in _HASTY:
             connection.outside_transaction(f"PRAGMA {pragma}")
-        with connection.write():
+        with connection.write(), _large_hash(connection):
             return _filled(_Target(connection, used, quantizer_of(used)), documents)
     finally:
         connection.close()
+
+
+@contextmanager
+def _large_hash(connection: Connection) -> Iterator[None]:
+    """Let FTS5 gather 16 MiB of terms before it writes them, instead of 1: a quarter less work. Kept nowhere."""
+    connection.run(f"INSERT INTO {FTS_TABLE} ({FTS_TABLE}, rank) VALUES ('hashsize', ?)", (16 * 2**20,))
+    yield
+    connection.run(f"INSERT INTO {FTS_TABLE} ({FTS_TABLE}, rank) VALUES ('hashsize', ?)", (2**20,))
+    connection.run(f"DELETE FROM {FTS_TABLE}_config WHERE k = 'hashsize'")
 
 
 def _filled(target: _Target, documents: Iterable[Synthetic]) -> int:
