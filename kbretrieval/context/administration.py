@@ -1,0 +1,73 @@
+"""What administrators do: collections, releases and field policies, without a context and never for end users."""
+
+from collections.abc import Sequence
+
+from kbretrieval.context import bindings
+from kbretrieval.context.policy import Policy, PolicyVersion
+from kbretrieval.context.selection import checked_names
+from kbretrieval.context.tables import ensure_tables
+from kbretrieval.errors import ContextInputInvalid
+from kbretrieval.identity import MAX_DOC_ID, checked_document, checked_name
+from kbretrieval.index import Index
+from kbretrieval.store.connection import Connection
+
+
+class Administration:
+    """What a tenant's tasks may be given. Makes the tables of task contexts where the index's file has none."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        index._engine.connection.check_usable()
+        ensure_tables(index._engine.connection)
+
+    @property
+    def _connection(self) -> Connection:
+        connection = self._index._engine.connection
+        connection.check_usable()
+        return connection
+
+    def put_collection(self, tenant: str, name: str, doc_ids: Sequence[str]) -> int:
+        """Administration: replace the members of a collection by up to 2,000 names; return the store's commit.
+
+        A name may be bound before its document exists. A task that is under way gains nothing by it (CTX-41), and loses
+        what is taken out (CTX-39).
+
+        Example:
+            >>> from kbretrieval.context import rehearsal
+            >>> with rehearsal() as (tasks, alice):
+            ...     tasks.put_collection("acme", "policies", ["leave"]) > 0
+            True
+        """
+        names = checked_names(doc_ids, "doc_ids", MAX_DOC_ID)
+        tenant, name = checked_name(tenant, "tenant"), checked_name(name, "collection")
+        return bindings.put_collection(self._connection, tenant, name, names)
+
+    def release(self, tenant: str, doc_id: str, purposes: Sequence[str]) -> int:
+        """Administration: replace the purposes for which a document may be used; return the store's commit.
+
+        A release stays through updates, and through deleting and restoring the document: withdraw it where that is not
+        meant. Who may read is the ACL's matter alone.
+
+        Example:
+            >>> from kbretrieval.context import Selection, rehearsal
+            >>> with rehearsal() as (tasks, alice):
+            ...     _ = tasks.release("acme", "leave", ["training"])
+            ...     scope = tasks.authorize_scope(alice, "T-7", "answering", Selection(["policies"]))
+            >>> [(item.code, item.doc_id) for item in scope.refused]
+            [('context_not_released', 'leave'), ('context_out_of_scope', None)]
+        """
+        tenant, doc_id = checked_document(tenant, doc_id)
+        return bindings.put_release(self._connection, tenant, doc_id, checked_names(purposes, "purposes", most=100))
+
+    def set_policy(self, tenant: str, policy: Policy) -> PolicyVersion:
+        """Administration: store the tenant's next policy version; every scope of an older one must be authorised anew.
+
+        Example:
+            >>> from kbretrieval.context import Policy, Role, rehearsal
+            >>> with rehearsal() as (tasks, alice):
+            ...     tasks.set_policy("acme", Policy(roles=(Role("titles", ("title",)),))).version
+            1
+        """
+        if type(policy) is not Policy:
+            raise ContextInputInvalid(f"policy: a Policy is required, {type(policy).__name__} given")
+        return bindings.put_policy(self._connection, checked_name(tenant, "tenant"), policy)

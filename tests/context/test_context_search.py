@@ -1,0 +1,177 @@
+"""Searching inside a scope: an authorised set, made smaller, and every omission counted (CTX-4…CTX-9, CTX-62)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kbretrieval import Context, Index
+from kbretrieval.context import Budget, Policy, Role, Scope, Selection, TaskContexts
+from kbretrieval.store.connection import Connection
+from tests.context.place import ALICE, BODIES, Place
+from tests.unit.doubles import Table, code_of
+
+
+@pytest.mark.promise("CTX-7")
+@pytest.mark.parametrize("query", ["", " ", "\n\t", "\u3000", None, 7])
+def test_a_blank_query_is_refused_before_anything_is_read(
+    place: Place, monkeypatch: pytest.MonkeyPatch, query: Any
+) -> None:
+    scope = place.scope()
+    statements: list[str] = []
+    original = Connection.run
+    monkeypatch.setattr(Connection, "run", lambda self, *a: statements.append(a[0]) or original(self, *a))
+    assert code_of(place.tasks.search, scope, query) == "context_input_invalid"
+    assert statements == []
+
+
+@pytest.mark.promise("CTX-8")
+def test_an_empty_result_says_which_kind_of_empty(place: Place) -> None:
+    scope = place.scope()
+    found = place.tasks.search(scope, "退款")
+    assert (found.rows[0].doc_id, found.empty_reason, found.message) == ("refund", None, None)
+    none = place.tasks.search(scope, "zyxwv")
+    assert (none.rows, none.empty_reason) == ((), "no_match")
+    nothing = place.tasks.search(place.scope(selection=Selection(["empty"])), "退款")
+    assert (nothing.rows, nothing.empty_reason) == ((), "empty_index")
+    assert none.message and nothing.message and none.message != nothing.message
+
+
+@pytest.mark.promise("CTX-4", "CTX-62")
+def test_documents_leave_one_by_one_and_each_class_is_counted(place: Place) -> None:
+    place.index.upsert("acme", "faq", 1, "markdown", "# 问答\n\n退款期限见退款政策。", ["alice"])
+    place.tasks.release("acme", "faq", ["answering"])
+    place.tasks.put_collection("acme", "policies", ["refund", "leave", "faq"])
+    scope = place.scope()
+    place.index.set_acl("acme", "refund", ["bob"], 1)
+    place.revise("leave", 2, "# 年假\n\n退款期限与年假无关。")
+    found = place.tasks.search(scope, "退款期限")
+    assert [row.doc_id for row in found.rows] == ["faq"]
+    counted = {(item.code, item.what): item.count for item in found.left}
+    assert counted[("context_access_withdrawn", "documents")] == 1
+    assert counted[("context_revision_changed", "documents")] == 1
+
+
+@pytest.mark.promise("CTX-4", "CTX-68")
+def test_candidates_beyond_the_limit_and_below_the_floor_are_counted(tmp_path: Path) -> None:
+    table = Table("table-2", {"退款": (1.0, 0.0), "远": (0.0, 1.0)}, floor=0.9)
+    with Index.open(tmp_path / "kb.sqlite", encoder=table) as index:
+        tasks = TaskContexts(index)
+        for n in range(6):
+            index.upsert("acme", f"d{n}", 1, "text", f"退款说明第{n}条" if n < 5 else "远", ["alice"])
+            tasks.release("acme", f"d{n}", ["answering"])
+        tasks.put_collection("acme", "all", [f"d{n}" for n in range(6)])
+        scope = tasks.authorize_scope(ALICE, "T", "answering", Selection(["all"]))
+        found = tasks.search(scope, "退款", limit=2)
+    counted = {(item.code, item.what): item.count for item in found.left}
+    assert len(found.rows) == 2
+    assert counted == {("beyond_limit", "candidates"): 3, ("below_floor", "vector"): 1}
+
+
+@pytest.mark.promise("CTX-5")
+@pytest.mark.parametrize("mode", ["lexical", "vector", "hybrid"])
+def test_a_search_only_makes_the_authorised_set_smaller(tmp_path: Path, mode: Any) -> None:
+    """The best vector of all is another collection's or unreadable: it takes no place and moves no score."""
+    table = Table("table-2", {"退款期限": (1.0, 0.0)}, floor=0.1)
+    with Index.open(tmp_path / "kb.sqlite", encoder=table) as index:
+        tasks = TaskContexts(index)
+        for doc_id, source in BODIES.items():
+            index.upsert("acme", doc_id, 1, "markdown", source, ["bob"] if doc_id == "secret" else ["alice"])
+            tasks.release("acme", doc_id, ["answering"])
+        tasks.put_collection("acme", "policies", ["refund", "secret"])
+        scope = tasks.authorize_scope(ALICE, "T", "answering", Selection(["policies"]))
+        before = tasks.search(scope, "退款期限", mode=mode)
+        for n in range(30):
+            index.upsert("acme", f"other{n}", 1, "markdown", "# 退款\n\n退款期限 退款期限", ["alice"])
+        after = tasks.search(scope, "退款期限", mode=mode)
+    assert [row.doc_id for row in before.rows] == ["refund"]
+    assert after.rows == before.rows
+    assert [trace.eligible for trace in after.channels] == [trace.eligible for trace in before.channels] == [1, 1]
+
+
+@pytest.mark.promise("CTX-53", "CTX-63")
+def test_rows_show_where_they_stand_under_keys_that_name_their_corpus(place: Place) -> None:
+    found = place.tasks.search(place.scope(), "SKU-2049")
+    row = found.rows[0]
+    assert found.weights == (1.0, 1.0)
+    assert row.key.startswith("slice:") and row.document_key == "doc:refund"
+    assert (row.title, row.start, row.preview_cut) == ("退款", 0, False)
+    body = BODIES["refund"]
+    assert row.preview == body[row.start : row.end]
+
+
+@pytest.mark.promise("CTX-63", "CTX-68")
+def test_a_long_preview_says_that_it_was_cut(place: Place) -> None:
+    place.index.upsert("acme", "long", 1, "text", "退款" + "长" * 200, ["alice"])
+    place.tasks.release("acme", "long", ["answering"])
+    place.tasks.put_collection("acme", "policies", ["long"])
+    row = place.tasks.search(place.scope(), "退款").rows[0]
+    assert (len(row.preview), row.preview_cut, row.end) == (120, True, 202)
+
+
+@pytest.mark.promise("CTX-46")
+def test_nothing_is_locked_while_the_encoder_works(tmp_path: Path) -> None:
+    table = Table("table-2", floor=0.1)
+    path = tmp_path / "kb.sqlite"
+    with Index.open(path, encoder=table) as index, Index.open(path, encoder=table, wait_seconds=0) as other:
+        tasks = TaskContexts(index)
+        index.upsert("acme", "refund", 1, "markdown", BODIES["refund"], ["alice"])
+        tasks.release("acme", "refund", ["answering"])
+        tasks.put_collection("acme", "policies", ["refund"])
+        scope = tasks.authorize_scope(ALICE, "T", "answering", Selection(["policies"]))
+        written: list[Any] = []
+        table.before = lambda: written.append(other.set_acl("acme", "refund", ["bob"], 1))
+        found = tasks.search(scope, "退款")
+    assert len(written) == 1
+    assert found.rows == ()
+    assert found.empty_reason == "empty_index"
+
+
+@pytest.mark.promise("CTX-62", "CTX-12")
+def test_a_revision_that_falls_between_check_and_search_is_left_out(tmp_path: Path) -> None:
+    table = Table("table-2", floor=0.1)
+    path = tmp_path / "kb.sqlite"
+    with Index.open(path, encoder=table) as index, Index.open(path, encoder=Table("table-2", floor=0.1)) as other:
+        tasks = TaskContexts(index)
+        for doc_id in ("refund", "leave"):
+            index.upsert("acme", doc_id, 1, "markdown", BODIES[doc_id], ["alice"])
+            tasks.release("acme", doc_id, ["answering"])
+        tasks.put_collection("acme", "policies", ["refund", "leave"])
+        scope = tasks.authorize_scope(ALICE, "T", "answering", Selection(["policies"]))
+        table.before = lambda: other.upsert("acme", "refund", 2, "markdown", "# 新\n\n退款改了", [])
+        found = tasks.search(scope, "退款")
+    assert [row.doc_id for row in found.rows] == ["leave"]
+    assert [(item.code, item.count) for item in found.left] == [("context_revision_changed", 1)]
+
+
+@pytest.mark.promise("CTX-52")
+def test_a_role_without_text_cannot_search_or_read_it(place: Place) -> None:
+    place.tasks.set_policy("acme", Policy(roles=(Role("reading", ("title", "text")), Role("titles", ("title",)))))
+    scope = place.scope(selection=Selection(["policies"], role="titles"))
+    assert code_of(place.tasks.search, scope, "退款") == "context_field_removed"
+    assert code_of(place.tasks.read, scope, "refund") == "context_field_removed"
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        ("context_input_invalid", {"limit": 0}),
+        ("context_input_invalid", {"limit": 51}),
+        ("context_input_invalid", {"limit": True}),
+        ("invalid_search_options", {"mode": "magic"}),
+        ("bounded_query_required", {"query": "x" * 1025}),
+    ],
+)
+def test_bad_requests_are_refused(place: Place, code: str, arguments: dict[str, Any]) -> None:
+    assert code_of(place.tasks.search, place.scope(), **({"query": "退款"} | arguments)) == code
+
+
+def test_a_search_pays_for_what_it_shows(place: Place) -> None:
+    scope: Scope = place.scope()
+    found = place.tasks.search(scope, "退款")
+    shown = sum(len((row.preview + row.title + row.heading).encode("utf-8")) for row in found.rows)
+    account = place.tasks.account(scope)
+    assert [(call.id, call.phase, call.input_bytes) for call in account.calls] == [(found.call, "search", shown)]
+    poor = place.scope(task="T-9", budget=Budget(total_bytes=100))
+    assert code_of(place.tasks.search, poor, "退款") == "context_budget_exhausted"
+    assert place.tasks.account(place.scope(context=Context("acme", "bob"))).calls == ()
