@@ -24,8 +24,11 @@ def row_scores(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDAr
         [0.5, 0.25]
     """
     wide = query.astype(np.float64)
-    blocks = [vectors[at : at + BLOCK].astype(np.float64) * wide for at in range(0, len(vectors), BLOCK)]
-    return np.concatenate([np.add.reduce(block, axis=1) for block in blocks]) if blocks else np.zeros(0)
+    scores = np.empty(len(vectors), np.float64)
+    for at in range(0, len(vectors), BLOCK):  # block by block: all products of a million rows take 4 GB
+        products = vectors[at : at + BLOCK].astype(np.float64) * wide
+        scores[at : at + BLOCK] = np.add.reduce(products, axis=1)
+    return scores
 
 
 def scanned(rows: Rows, scores: NDArray[np.float64], share: int, floor: float) -> Found:
