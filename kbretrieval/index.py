@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Unpack
 
-from kbretrieval import checking, citation, lifecycle, maintenance, repair
+from kbretrieval import checking, citation, explaining, lifecycle, maintenance, repair
 from kbretrieval.encoders.port import Encoder, checked_encoder
 from kbretrieval.engine import Engine, Serving
 from kbretrieval.errors import InvalidParameter
@@ -238,6 +238,22 @@ class Index:
         """Maintenance view without a context, never for end users: every document of a tenant, tombstones included."""
         self._engine.connection.check_usable()
         return maintenance.documents(self._engine, checked_name(tenant, "tenant"))
+
+    def explain(
+        self, document: str, context: Context, hits: Sequence[Hit | Mapping[str, Any]] = ()
+    ) -> explaining.Explanation:
+        """Maintenance view, never for end users: four answers about one document and the caller that `context` is.
+
+        `document` is its name, or its file's path; `hits` are kept ones, to be told why they fail (OBS-5).
+        """
+        self._engine.connection.check_usable()
+        context = checked_context(context)
+        return explaining.explain(self._engine.connection, document, context, citation.checked_hits(hits))
+
+    def counts(self) -> maintenance.IndexCounts:
+        """Maintenance view without a context: documents and chunks of each tenant, contract, commit, size (OBS-4)."""
+        self._engine.connection.check_usable()
+        return maintenance.counts(self._engine)
 
     def check(self) -> tuple[Fault, ...]:
         """Maintenance view: verify the whole store and name each fault; an empty tuple is a sound store (OBS-2)."""

@@ -45,8 +45,6 @@ CHUNKS_IN_ONE_TRANSACTION = 256
 PATIENT_PASSES = 3
 FEW_DOCUMENTS = 8
 
-Moment = Callable[[], AbstractContextManager[None]]
-
 
 @dataclass(frozen=True, slots=True)
 class MigrationTick:
@@ -64,8 +62,8 @@ class MigrationResult(Exported):
 
     state: `migrated`, or `unchanged` where the index has the wanted contract. documents, chunks: of the generation that
     serves now. resumed: documents that an earlier run, which did not end, had done already. again: how often a document
-    was done once more because it changed meanwhile. encoded: texts given to the encoder; reused: vectors that were
-    there already, in the old generation or in this one.
+    was done in vain, because it changed before the switch. encoded: texts given to the encoder; reused: vectors that
+    were there already, in the old generation or in this one.
     """
 
     SCHEMA: ClassVar[str] = "kbretrieval.migration/1"
@@ -178,6 +176,7 @@ class _Filling:
     ) -> None:
         self._connection, self._stored, self._target, self._progress = connection, stored, target, progress
         self._encoder, self._quantizer = encoder, quantizer_of(encoder)
+        self._held = False  # the write lock, from the last few documents to the switch
         self._done: set[int] = set()
         self._resumed = self._again = self._chunks = self._encoded = self._reused = self._total = 0
 
@@ -188,16 +187,23 @@ class _Filling:
         while True:
             with connection.read():
                 keys = unstaged_keys(connection)
-            self._fill(keys, connection.read, connection.write)
+            self._fill(keys)
             passes += 1
             with connection.write():
+                delete_outdated(connection)
                 late = unstaged_keys(connection)
                 if passes >= PATIENT_PASSES and len(late) <= FEW_DOCUMENTS:
                     # Somebody writes all the time. Nobody can now: the last few are done while others wait.
-                    self._fill(late, nullcontext, nullcontext)
-                    late = []
-                if not late:
+                    self._held = True
+                    self._fill(late)
+                if self._held or not late:
                     return self._switched()
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._held else self._connection.read()
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._held else self._connection.write()
 
     def _begin(self) -> None:
         connection = self._connection
@@ -208,10 +214,10 @@ class _Filling:
                 begin_staging(connection, self._target)
             self._resumed, self._total = staged_documents(connection), live_documents(connection)
 
-    def _fill(self, keys: Sequence[int], reading: Moment, writing: Moment) -> None:
-        for batch in self._batches(keys, reading):
-            prepared = self._prepared([chunk for _, cut in batch for chunk in cut], reading)
-            with writing():
+    def _fill(self, keys: Sequence[int]) -> None:
+        for batch in self._batches(keys):
+            prepared = self._prepared([chunk for _, cut in batch for chunk in cut])
+            with self._writing():
                 for document, cut in batch:
                     rows = list(islice(prepared, len(cut)))
                     whole = stage_document(self._connection, document, rows)
@@ -219,13 +225,14 @@ class _Filling:
                     if whole:
                         self._done.add(document.doc_key)
                         self._chunks += len(rows)
-            done = min(self._resumed + len(self._done), self._total)
-            self._progress(MigrationTick(done, self._total, self._chunks, self._encoded))
+            if not self._held:  # whoever is told must not be kept waiting by what it tells
+                done = min(self._resumed + len(self._done), self._total)
+                self._progress(MigrationTick(done, self._total, self._chunks, self._encoded))
 
-    def _batches(self, keys: Sequence[int], reading: Moment) -> Iterator[list[tuple[DocumentRow, Sequence[Chunk]]]]:
+    def _batches(self, keys: Sequence[int]) -> Iterator[list[tuple[DocumentRow, Sequence[Chunk]]]]:
         batch: list[tuple[DocumentRow, Sequence[Chunk]]] = []
         for key in keys:
-            with reading():
+            with self._reading():
                 document = document_by_key(self._connection, key)
             if document is not None and document.live:
                 batch.append((document, self._cut(document)))
@@ -242,9 +249,9 @@ class _Filling:
             )
         return chunks(document.projection(), self._target.chunk_size, self._target.overlap)
 
-    def _prepared(self, cut: Sequence[Chunk], reading: Moment) -> Iterator[PreparedChunk]:
+    def _prepared(self, cut: Sequence[Chunk]) -> Iterator[PreparedChunk]:
         def known(digests: Sequence[str]) -> Blobs:
-            with reading():
+            with self._reading():
                 found = known_vectors(self._connection, digests, self._target.dimension, STAGED)
                 if (self._stored.encoder, self._stored.dimension) == (self._target.encoder, self._target.dimension):
                     found = known_vectors(self._connection, digests, self._target.dimension) | found

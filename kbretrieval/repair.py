@@ -20,6 +20,7 @@ from kbretrieval.store.contract import expect_contract
 from kbretrieval.store.documents import find_document, touch_content
 from kbretrieval.store.fts import fts_text
 from kbretrieval.store.inspection import chunk_texts, delete_orphans, rewrite_fts
+from kbretrieval.store.schema import SERVING, Tables
 
 BEYOND_REPAIR = frozenset({"document_text", "tombstone_not_empty"})
 
@@ -42,9 +43,9 @@ def repair_derived(engine: Engine) -> RepairResult:
     return RepairResult(repaired, before, check(engine))
 
 
-def fts_content(connection: Connection) -> Iterator[tuple[int, str]]:
+def fts_content(connection: Connection, tables: Tables = SERVING) -> Iterator[tuple[int, str]]:
     """Yield (chunk key, FTS5 text) of every chunk of a live document, made from the chunk's own text."""
-    return ((key, fts_text(terms(text))) for key, text in chunk_texts(connection))
+    return ((key, fts_text(terms(text))) for key, text in chunk_texts(connection, tables))
 
 
 def _repair_document(engine: Engine, tenant: str, doc_id: str) -> bool:

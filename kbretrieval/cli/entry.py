@@ -15,6 +15,7 @@ from kbretrieval.cli import (
     doctor,
     documents,
     experiments,
+    migrating,
     models,
     notebooks,
     quality,
@@ -56,7 +57,7 @@ def application() -> typer.Typer:
     )
     app.callback()(_overview)
     for room in (
-        *(documents, synchronising, searching, upkeep),
+        *(documents, synchronising, searching, migrating, upkeep),
         *(doctor, experiments, quality, models, verification, notebooks, benchmarks),
     ):
         room.add_to(app)

@@ -71,6 +71,7 @@ from kbretrieval.errors.states import (
     DeleteRequiresNewRevision,
     DeletionsNeedConfirmation,
     DocumentNotLive,
+    InvalidObservationLog,
     DocumentOfAnotherSource,
     SomeItemsRefused,
     SourceChanged,
@@ -185,6 +186,7 @@ def _leaves(root: type[KBError]) -> Iterator[type[KBError]]:
     children = [child for child in root.__subclasses__() if child.__module__.startswith(__name__)]
     if not children:
         yield root
+    "InvalidObservationLog",
     for child in children:
         yield from _leaves(child)
 

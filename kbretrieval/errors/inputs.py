@@ -199,3 +199,9 @@ class InvalidPolicy(BadValue):
     """An ACL file with any fault (POL-1)."""
 
     code = "invalid_policy"
+
+
+class InvalidObservationLog(BadValue):
+    """A line of a log is no event of an observer (OBS-4)."""
+
+    code = "invalid_observation_log"

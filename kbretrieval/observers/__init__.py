@@ -16,14 +16,23 @@ from kbretrieval.observers.events import (
     SearchObserved,
     WriteObserved,
 )
+from kbretrieval.observers.json_lines import JsonLinesObserver
+from kbretrieval.observers.log import Logged, read_log
+from kbretrieval.observers.sums import CAUSES, Sums, sums
 from kbretrieval.observers.watch import Observation
 
 __all__ = [
+    "CAUSES",
     "AnswerObserved",
     "ChannelObserved",
     "Event",
+    "JsonLinesObserver",
+    "Logged",
     "Observation",
     "Observer",
     "SearchObserved",
+    "Sums",
     "WriteObserved",
+    "read_log",
+    "sums",
 ]

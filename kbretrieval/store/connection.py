@@ -180,7 +180,7 @@ class Connection:
             yield
 
     @contextmanager
-    def lone_run(self) -> Iterator[None]:
+    def lone_run(self, wait_seconds: float | None = None) -> Iterator[None]:
         """Hold the one lock of runs that take many transactions; another such run waits, then is `busy` (SYN-7).
 
         It is the write lock of a second file beside the index: it ends with its holder, however that ends, and holds up
@@ -188,7 +188,7 @@ class Connection:
         """
         beside = Path(os.path.realpath(self._path) + RUN_SUFFIX)
         create_private(beside)
-        lock = Connection(beside, self._wait_seconds)
+        lock = Connection(beside, self._wait_seconds if wait_seconds is None else wait_seconds)
         try:
             with lock.write():
                 yield

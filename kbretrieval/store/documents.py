@@ -94,6 +94,25 @@ def documents_of(connection: Connection, tenant: str) -> list[DocumentRow]:
     return [_document(row) for row in rows]
 
 
+def names_at(connection: Connection, tenant: str, tails: Sequence[str]) -> list[str]:
+    """Return the names of a tenant's documents that are one of `tails`, else those whose file was read at one of them.
+
+    A document with a name of its own in its file has the place and that name as its provenance, joined by `#` (SYN-1).
+    """
+    of_that_name = "WHERE d.doc_id IN (SELECT value FROM json_each(?)) AND d.tenant = ?"
+    at_that_place = (
+        "CROSS JOIN json_each(?) tail WHERE d.tenant = ?"
+        " AND json_extract(d.provenance, '$.uri') = tail.value || '#' || d.doc_id"
+    )
+    for condition in (of_that_name, at_that_place):
+        rows = connection.run(
+            f"SELECT DISTINCT d.doc_id FROM documents d {condition} ORDER BY 1", (_dumped(list(tails)), tenant)
+        )
+        if rows:
+            return [expect(row, (str,), "document")[0] for row in rows]
+    return []
+
+
 def document_keys(connection: Connection) -> list[int]:
     """Return every document key of the store, ascending."""
     return [key for (key,) in connection.run("SELECT doc_key FROM documents ORDER BY doc_key")]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from kbretrieval.errors import NotAnIndex, StorageFull, StorageIOError
 
+HEADER_BYTES = 100
+
 
 def create_private(path: Path) -> bool:
     """Make an empty file with mode 0600 and return True, or return False where something stands there already.
@@ -28,13 +30,31 @@ def create_private(path: Path) -> bool:
 
 def is_empty(path: Path) -> bool:
     """Tell whether a regular file has no bytes; raises `not_an_index` for anything but a regular file."""
+    return _size(path) == 0
+
+
+def is_sqlite(path: Path) -> bool:
+    """Tell whether a regular file begins as an SQLite file does; raises `not_an_index` for anything but a regular file.
+
+    SQLite reads it, as `stored_application_id` says, and takes a few bytes of any kind for the beginning of a database.
+    """
+    if _size(path) < HEADER_BYTES:
+        return False
+    try:
+        stored_application_id(path)
+    except NotAnIndex:
+        return False
+    return True
+
+
+def _size(path: Path) -> int:
     try:
         found = path.stat()
     except OSError as error:
         raise StorageIOError(f"the file cannot be read (errno {error.errno})") from None
     if not stat.S_ISREG(found.st_mode):
         raise NotAnIndex("a regular file is required, something else is there")
-    return found.st_size == 0
+    return found.st_size
 
 
 def stored_application_id(path: Path) -> int | None:

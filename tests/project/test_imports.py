@@ -17,7 +17,8 @@ ORDER = [
     *("_version", "errors", "identity", "options", "hit_format", "results", "model"),
     *("markdown_source", "json_source", "projection", "chunking", "analysis", "encoders"),
     *("store", "snapshot", "engine", "channels", "fusion", "rerank", "retrieval"),
-    *("citation", "derived", "lifecycle", "observers", "checking", "repair", "maintenance", "migration", "index"),
+    *("citation", "derived", "lifecycle", "observers", "checking", "repair", "maintenance"),
+    *("explaining", "migration", "index"),
     *("sync", "evaluation", "context", "book", "bench", "doctor", "cli", "__main__"),
 ]
 # These need nothing but the standard library and themselves, and what they may know of the package besides.
