@@ -24,8 +24,8 @@ ORDER = [
 # These need nothing but the standard library and themselves, and what they may know of the package besides.
 ALONE = {"evidence": {"_version"}, "offline": set[str]()}
 
-# Rooms that speak SQL: the engine's, and the peers that it is measured against.
-SQL_ROOMS = {"store", "bench"}
+# Rooms that speak SQL: the engine's, task contexts of their own tables, and the peers that it is measured against.
+SQL_ROOMS = {"store", "bench", "context"}
 SQL = re.compile(r"\s*(?:SELECT|INSERT (?:OR \w+ )?INTO|UPDATE \w+ SET|DELETE FROM|PRAGMA|CREATE|DROP|VACUUM|BEGIN)\b")
 
 
