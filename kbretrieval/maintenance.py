@@ -9,6 +9,7 @@ from kbretrieval.results import DocumentStatus, PurgeResult
 from kbretrieval.store.chunk_rows import chunk_counts
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import DocumentRow, acl_of, blank_tombstones, documents_of, find_document
+from kbretrieval.store.fragments import empty_fragments
 from kbretrieval.store.inspection import file_bytes, rewrite_fts, vacuum
 
 
@@ -75,6 +76,7 @@ def purge(engine: Engine) -> PurgeResult:
     with connection.write():
         written = rewrite_fts(connection, fts_content(connection))
         blanked = blank_tombstones(connection)
+        empty_fragments(connection)
     vacuum(connection)
     engine.resident.forget()
     return PurgeResult(written, blanked, before, file_bytes(connection))
