@@ -15,11 +15,13 @@ from kbretrieval.cli import (
     doctor,
     documents,
     experiments,
+    explaining,
     migrating,
     models,
     notebooks,
     quality,
     searching,
+    statistics,
     synchronising,
     upkeep,
     verification,
@@ -57,7 +59,7 @@ def application() -> typer.Typer:
     )
     app.callback()(_overview)
     for room in (
-        *(documents, synchronising, searching, migrating, upkeep),
+        *(documents, synchronising, searching, explaining, migrating, upkeep, statistics),
         *(doctor, experiments, quality, models, verification, notebooks, benchmarks),
     ):
         room.add_to(app)
