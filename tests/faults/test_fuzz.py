@@ -22,11 +22,21 @@ from kbretrieval import Answer, Context, Hit, Index, KBError, SearchResult
 from kbretrieval.cli import main
 from kbretrieval.cli.entry import INTERRUPTED
 from kbretrieval.errors import code_table
+from kbretrieval.observers import (
+    AnswerObserved,
+    ChannelObserved,
+    SearchObserved,
+    Sums,
+    WriteObserved,
+    read_log,
+    sums,
+)
+from kbretrieval.observers.events import VerdictObserved
 from kbretrieval.projection import FORMATS, Projection, digest, project
 from tests.unit.doubles import logical_dump
 
 FULL, SHORT = 20_000, 2_000
-SHARES = {"projection": 0.35, "hit": 0.15, "answer": 0.15, "search": 0.25, "command": 0.1}
+SHARES = {"projection": 0.3, "hit": 0.15, "answer": 0.15, "search": 0.25, "log": 0.05, "command": 0.1}
 ALICE = Context("acme", "alice")
 LINE = re.compile(r"(?P<code>[a-z][a-z0-9_]*): [^\n]+\n")
 CODES = {row.code: row.exit_status for row in code_table()}
@@ -168,6 +178,38 @@ def test_an_answer_quotes_the_store_or_abstains(
         assert len(index.audit(hits, ALICE)) == len(hits)
 
 
+EVENTS = [
+    WriteObserved("upsert", "created", 0.0, 1.0, None),
+    AnswerObserved("done", (VerdictObserved("valid", 1),), 0, 1, False, 1.0, None),
+    SearchObserved("done", "lexical", (ChannelObserved("lexical", "run", None, 1, 1, 0, 0, 1),), 1, 1.0, "甲"),
+]
+
+
+def written_as_json(value: Any) -> bytes:
+    """JSON of what can be written as JSON, else any bytes."""
+    return json.dumps(value, default=str, skipkeys=True).encode("utf-8", "surrogatepass")
+
+
+LOG_LINE = st.one_of(
+    st.sampled_from(EVENTS).map(lambda event: json.dumps(event.to_dict()).encode()),
+    st.sampled_from(EVENTS).flatmap(lambda event: spoiled(event.to_dict())).map(written_as_json),
+    TEXT.map(lambda text: text.encode("utf-8", "surrogatepass")),
+    st.binary(max_size=60),
+)
+
+
+@pytest.mark.promise("FLT-12", "OBS-4", "ERR-2")
+@examples("log")
+@given(st.lists(LOG_LINE, max_size=3))
+def test_a_log_is_summed_or_refused(tmp_path: Path, lines: list[bytes]) -> None:
+    path = tmp_path / LOG
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    made = outcome(lambda: sums(read_log(path)))
+    if isinstance(made, Sums):
+        assert made.events == len(lines)
+        json.dumps(made.to_dict(), allow_nan=False)
+
+
 @pytest.mark.promise("FLT-12", "LEX-4", "LEX-5", "ERR-2")
 @examples("search")
 @given(st.one_of(TEXT, VALUE), st.sampled_from(["lexical", "vector", "hybrid"]), st.sampled_from(["isolated", "fts5"]))
@@ -181,6 +223,8 @@ def test_a_search_finds_only_what_may_be_read(kb: tuple[Index, Path], query: Any
 
 
 NEW = ["--doc-id", "new", "--revision", "1"]
+LOG = "events.jsonl"
+SYNC = ["sync", "docs", "--acl", "acl.yml", "--encoder", "terms"]  # never the model, whatever index is named later
 STARTS = [
     *(["search"], ["answer"], ["audit"], ["add"], ["delete"], ["acl"], ["status"], ["documents"], ["check"]),
     *(
@@ -193,24 +237,28 @@ STARTS = [
         ["audit", "-"],
     ),
     *(["add", "-", "--format", name, *NEW] for name in FORMATS),
+    *(["stats"], ["stats", "kb.sqlite"], ["stats", LOG], ["stats", "hits.json"], ["explain"], ["explain", "d1"]),
+    *(["explain", "docs/d1"], ["explain", "d1", "--hits", "-"], ["explain", "d1", "--hits", "hits.json"], ["sync"]),
+    *(SYNC, [*SYNC, "--dry-run"]),
     *([], ["kbretrieval"], ["model"], ["notebooks", "html"]),
 ]
 WORDS = [
     "--tenant", "--as", "--group", "--json", "--limit", "--mode", "--hits", "--format", "--acl", "--revision",
     "--doc-id", "--help", "--expected", "--restore", "--rrf-k", "--chunk-size", "--lexical-share", "--encoder",
-    "--", "-", "--index", "--version", "--fusion=convex", "--json=1",
+    "--", "-", "--index", "--version", "--fusion=convex", "--json=1", "--restore-all", "--connector",
+    "--confirm-deletions",
 ]  # fmt: skip
 VALUES = [
     "acme", "alice", "hybrid", "1", "0", "-1", "2", "terms", "markdown", "d1", "0.5", "nan", "hits.json", "a.md",
     "", "9" * 30,
 ]  # fmt: skip
 USUAL = ["--index", "kb.sqlite", "--tenant", "acme", "--as", "alice"]
-ASKING, WHOLE = {"search", "answer", "audit"}, {"check", "repair", "purge", "backup"}
+ASKING, WHOLE = {"search", "answer", "audit", "explain"}, {"check", "repair", "purge", "backup"}
 
 
 def usual_options(start: list[str]) -> list[str]:
     """The options that a command cannot do without."""
-    if not start:
+    if not start or start[0] == "stats":
         return []
     return USUAL[:2] if start[0] in WHOLE else USUAL if start[0] in ASKING else USUAL[:4]
 
@@ -263,6 +311,10 @@ def _copied(path: Path, folder: Path) -> Path:
     (folder / "kb.sqlite").write_bytes(path.read_bytes())
     (folder / "hits.json").write_text("[{}]", encoding="utf-8")
     (folder / "a.md").write_text("# 甲", encoding="utf-8")
+    (folder / LOG).write_text(json.dumps(EVENTS[0].to_dict()) + "\n", encoding="utf-8")
+    (folder / "docs").mkdir()
+    (folder / "docs" / "a.md").write_text("# 甲", encoding="utf-8")
+    (folder / "acl.yml").write_text("version: 1\ndefault: [alice]\nrules: []\n", encoding="utf-8")
     return folder
 
 
