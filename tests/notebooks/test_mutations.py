@@ -100,7 +100,7 @@ MUTATIONS = (
         "vector channel: rows not filtered by permission",
         "channels/vector.py",
         "for part in eligible_postings(snapshot, eligible, term):",
-        'for part in eligible_postings(snapshot, type(eligible)(snapshot.alive, eligible.rows, dots, 0, ()), term):',
+        "for part in eligible_postings(snapshot, type(eligible)(snapshot.alive, eligible.rows, dots, 0, ()), term):",
         CONTRACT,
         "IndexCorrupt",
     ),
