@@ -1,5 +1,6 @@
 """What a scope freezes, and that it only ever becomes narrower (CTX-1…CTX-3, CTX-41…CTX-43, CTX-51)."""
 
+import hashlib
 import json
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
@@ -158,8 +159,6 @@ def test_a_collection_whose_documents_cannot_be_used_is_not_nothing(place: Place
 
 def _restored(place: Place, scope_id: str, change: dict[str, Any]) -> None:
     """Store a scope as another version of the package would have: its digest is right, its structure another."""
-    import hashlib
-
     key = int(scope_id.split("-")[1])
     ((body,),) = sql(place.path, "SELECT body FROM context_scopes WHERE scope_key = ?", key)
     value = json.loads(body) | change
