@@ -540,3 +540,14 @@ def test_an_index_without_documents(index_path: Path) -> None:
         index.upsert("acme", "d", 1, "markdown", page("住宿"), ["alice"])
         assert (index.contract.chunk_size, index.contract.overlap, index.check()) == (80, 40, ())
         assert docs(index.search("住宿", ALICE))
+
+
+@pytest.mark.promise("MIG-1", "DEL-5", "UPD-1")
+def test_what_is_deleted_while_it_is_encoded_is_not_staged(index_path: Path, one_by_one: None) -> None:
+    filled(index_path)
+    encoder, staged = Table("table-2"), list[Any]()
+    with Index.open(index_path) as writer:
+        encoder.before = lambda: writer.delete("acme", "住宿", 2)
+        see = f"SELECT doc_key FROM {STAGED_DOCUMENTS} UNION SELECT doc_key FROM {STAGED.chunks}"
+        result = migrate(index_path, encoder, progress=lambda _: staged.append(sql(index_path, see)))
+    assert (staged[0], result.again, result.documents) == ([], 1, 5)
