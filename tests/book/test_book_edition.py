@@ -33,7 +33,7 @@ def test_each_published_chapter_has_a_page_and_a_link(edition: Path) -> None:
 def test_a_page_is_chinese_offline_and_describes_its_pictures(edition: Path, chapter: object) -> None:
     text = (edition / Path(chapter.file).with_suffix(".html").name).read_text(encoding="utf-8")  # type: ignore[attr-defined]
     assert '<html lang="zh">' in text
-    assert "<main>" in text
+    assert '<main id="main">' in text
     assert not re.search(r'(?:src|href)="(?:https?:)?//', text)
     assert "<script" not in text
     pictures = re.findall(r"<img [^>]*>", text)
