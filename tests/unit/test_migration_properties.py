@@ -81,7 +81,7 @@ def found(index: Index, query: str) -> list[list[Any]]:
 
 
 @pytest.mark.promise("MIG-1", "MIG-3")
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(events, events, st.sampled_from(CONTRACTS), st.lists(st.sampled_from(CONTRACTS), min_size=1, max_size=2))
 def test_a_migrated_index_is_the_one_that_had_this_contract_from_the_start(
     before: Sequence[Event], after: Sequence[Event], first: tuple[Any, int, int], ways: list[tuple[Any, int, int]]
