@@ -18,7 +18,9 @@ pre { overflow-x: auto; padding: .7rem; background: #f5f5f2; line-height: 1.45; 
 img { max-width: 100%; height: auto; }
 code { overflow-wrap: anywhere; }
 table { border-collapse: collapse; display: block; overflow-x: auto; margin: .7rem 0; } th, td { border: 1px solid #999; padding: .2rem .6rem; }
-.jp-InputPrompt, .jp-OutputPrompt, .anchor-link { display: none; }
+nav ol { list-style: none; padding: 0; columns: 3 13rem; }
+.prompt, .jp-InputPrompt, .jp-OutputPrompt, .anchor-link { display: none; }
+.highlight span { font-style: normal !important; }
 .skip { position: absolute; left: -99rem; } .skip:focus { left: 1rem; top: .5rem; background: #fff; padding: .3rem; }
 [aria-current] { font-weight: bold; }
 .turn { display: flex; justify-content: space-between; margin: 2rem 0; border-top: 1px solid #999; padding-top: .7rem; }
