@@ -38,7 +38,7 @@ NOTHING = ChannelObserved("lexical", "run", None, 0, 0, 0, 0, 0)
 SEARCHES = [
     SearchObserved("done", "lexical", (RUN, SKIPPED), 1, 4.0, "部门甲"),
     SearchObserved("done", "hybrid", (NOTHING, NOTHING), 0, 1.0, None),
-    SearchObserved("done", "hybrid", (RUN, RUN), 0, 2.5, None),
+    SearchObserved("done", "hybrid", (RUN, NOTHING), 0, 2.5, None),
     SearchObserved("busy", None, (), 0, 30_000.0, None),
 ]
 ANSWERS = [
@@ -82,9 +82,10 @@ def test_a_second_observer_goes_on_where_the_first_one_ended(tmp_path: Path) -> 
     assert [line.event for line in read_log(path)] == EVENTS
 
 
-def append_many(path: str, number: int) -> None:
-    """One process that writes a long label of its own, many times."""
+def append_many(path: str, number: int, together: Any) -> None:
+    """One process that writes a long label of its own, many times, while the others do the same."""
     with JsonLinesObserver(path) as observer:
+        together.wait(30)
         for _ in range(200):
             observer(WriteObserved("upsert", "created", 0.0, 1.0, str(number) * 180))
 
@@ -94,7 +95,8 @@ def append_many(path: str, number: int) -> None:
 def test_processes_and_threads_share_a_log(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=append_many, args=(str(path), number)) for number in (1, 2)]
+    together = context.Barrier(3)
+    processes = [context.Process(target=append_many, args=(str(path), number, together)) for number in (1, 2)]
     with JsonLinesObserver(path) as shared:
 
         def append() -> None:
@@ -104,6 +106,7 @@ def test_processes_and_threads_share_a_log(tmp_path: Path) -> None:
         threads = [threading.Thread(target=append) for _ in range(2)]
         for process in processes:
             process.start()
+        together.wait(30)
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -227,7 +230,7 @@ BAD: dict[str, object] = {
     "unknown verdict": changed(ANSWER, verdicts={"canary": 1}),
     "verdict count": changed(ANSWER, verdicts={"valid": "1"}),
     "abstained": changed(ANSWER, abstained=1),
-    "long line": b" " * MAX_LINE + b"{}",
+    "long line": json.dumps(WRITE.to_dict()).encode() + b" " * MAX_LINE,
 }
 
 
