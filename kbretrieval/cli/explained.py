@@ -7,6 +7,7 @@ from kbretrieval.explaining import Explanation
 from kbretrieval.explaining.explanation import ExplainedHit
 
 FIRST_LINE = "Maintenance view, never for end users: it tells absent, deleted and forbidden apart.\n"
+SHOWN_DIGITS = 12
 _HOLDS = {True: "holds", False: "FAILS EVERY HIT", None: "-"}
 
 
@@ -49,8 +50,12 @@ def _rules(found: Explanation) -> str:
 
 
 def _difference(item: ExplainedHit) -> str:
-    differences = (f"{each.field} {each.carried}, {each.stored} stored" for each in item.differences)
+    differences = (f"{each.field} {_short(each.carried)}, {_short(each.stored)} stored" for each in item.differences)
     return "; ".join(differences) or "-"
+
+
+def _short(value: int | str | None) -> str:
+    return "none" if value is None else f"{value[:SHOWN_DIGITS]}…" if isinstance(value, str) else str(value)
 
 
 def _hits(found: Explanation) -> str:
@@ -72,5 +77,5 @@ def _parts(found: Explanation) -> Iterator[str]:
 
 
 def explanation_text(found: Explanation) -> str:
-    """Return the four answers, one below the other; digests in full, no text of the document."""
+    """Return the four answers, one below the other, without a text of the document; digests of hits are shortened."""
     return "\n".join(_parts(found))

@@ -94,7 +94,7 @@ class WriteObserved(Exported):
 
     kind: upsert, set_acl, delete, repair_derived, purge. outcome: created, updated, restored, unchanged, replaced,
     deleted, repaired, purged, or the code of the refusal. Waited is the time until the store's locks were free, those
-    of other threads of this process and those of other connections.
+    of other threads of this process and those of other connections, in tenths of a millisecond.
     """
 
     SCHEMA: ClassVar[str] = "kbretrieval.write_observed/1"

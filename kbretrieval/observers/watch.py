@@ -162,7 +162,8 @@ class Watch:
         told, before = Written(), self._waited()
 
         def event(outcome: str, spent: float, label: str | None) -> Event:
-            waited = round((self._waited() - before) * MILLI, 3)
+            # Taking a free lock takes microseconds, too: less than a tenth of a millisecond is no waiting.
+            waited = round((self._waited() - before) * MILLI, 1)
             return WriteObserved(kind, told.outcome if outcome == DONE else outcome, waited, spent, label)
 
         with self._timed(event, tenant if isinstance(tenant, str) else None, None):
