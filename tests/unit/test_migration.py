@@ -11,6 +11,7 @@ from kbretrieval.encoders.bge import BGEEncoder
 from kbretrieval.encoders.port import Encoding
 from kbretrieval.migration import MigrationTick, migrate
 from kbretrieval.model.files import FOLDER_VARIABLE
+from kbretrieval.store import chunk_rows
 from kbretrieval.store.schema import STAGED, STAGED_CONTRACT, STAGED_DOCUMENTS
 from tests.unit.doubles import RandomVectors, Table, code_of, docs, error_of, logical_dump, sql
 from tests.unit.test_purge import residue
@@ -551,3 +552,19 @@ def test_what_is_deleted_while_it_is_encoded_is_not_staged(index_path: Path, one
         see = f"SELECT doc_key FROM {STAGED_DOCUMENTS} UNION SELECT doc_key FROM {STAGED.chunks}"
         result = migrate(index_path, encoder, progress=lambda _: staged.append(sql(index_path, see)))
     assert (staged[0], result.again, result.documents) == ([], 1, 5)
+
+
+@pytest.mark.promise("MIG-1", "MIG-4", "DEL-5")
+def test_a_change_that_left_the_next_generation_alone_is_found_by_its_commit(
+    half_done: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an older version of this package, which knows of no next generation, would make it."""
+    with Index.open(half_done) as index, monkeypatch.context() as older:
+        older.setattr(chunk_rows, "is_staging", lambda connection: False)
+        index.delete("acme", "住宿", 2)
+        index.upsert("acme", "餐费", 2, "markdown", page("新餐费"), ["alice"])
+    result = migrate(half_done, chunk_size=30, overlap=5)
+    assert (result.resumed, result.documents) == (0, 5)
+    with Index.open(half_done) as index:
+        assert index.check() == ()
+        assert set(docs(index.search("住宿限额", ALICE, 50))) == {"餐费", "交通", "培训"}
