@@ -20,6 +20,7 @@ from kbretrieval.context.dependencies import Dependency, Report
 from kbretrieval.context.listing import Listing, Summary
 from kbretrieval.context.package import Item, Omitted, Package
 from kbretrieval.context.policy import Policy, PolicyVersion, Role
+from kbretrieval.context.publication import Publication
 from kbretrieval.context.reading import Fragment
 from kbretrieval.context.rehearsal import rehearsal
 from kbretrieval.context.replay import Inspected, Replay
@@ -49,6 +50,7 @@ __all__ = [
     "Piece",
     "Policy",
     "PolicyVersion",
+    "Publication",
     "Receipt",
     "Refused",
     "Replay",

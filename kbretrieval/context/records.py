@@ -12,7 +12,7 @@ from kbretrieval.projection import digest
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.documents import expect
 
-_NAME = re.compile(r"(scope|snapshot|call|delivery|consumption)-([1-9][0-9]{0,17})")
+_NAME = re.compile(r"(scope|snapshot|call)-([1-9][0-9]{0,17})")
 
 
 def key_of(name: object, kind: str) -> int:
@@ -212,3 +212,15 @@ def insert_consumption(
         (row.snapshot_key, row.sha256, json.dumps(list(fragments)), code, commit),
     )
     return f"consumption-{key}"
+
+
+def insert_publication(
+    connection: Connection, row: SnapshotRow, collection: str, text: tuple[str, int], commit: int
+) -> str:
+    """Write that a text (digest, bytes) was published for a collection on the basis of a snapshot; return a name."""
+    key = connection.insert(
+        "INSERT INTO context_publications (snapshot_key, snapshot_sha256, collection, text_sha256, text_bytes,"
+        " commit_number) VALUES (?, ?, ?, ?, ?, ?)",
+        (row.snapshot_key, row.sha256, collection, *text, commit),
+    )
+    return f"publication-{key}"

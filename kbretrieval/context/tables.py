@@ -10,6 +10,7 @@ context_snapshots     frozen packages: whose, for what, and the digest over all 
 context_parts         the parts of each snapshot (its shape stands in `store.fragments`, where a purge finds it)
 context_deliveries    what was sent: which snapshot, at which commit, the digest of the payload
 context_consumptions  what was really used of a snapshot
+context_publications  what was published on the basis of a snapshot, by its digest
 
 Scopes, snapshots and receipts are never changed; only a purge empties fragments.
 """
@@ -87,6 +88,15 @@ STATEMENTS = (
         snapshot_sha256 TEXT NOT NULL,
         fragments TEXT NOT NULL,
         code TEXT NOT NULL,
+        commit_number INTEGER NOT NULL
+    ) STRICT""",
+    """CREATE TABLE context_publications (
+        publication_key INTEGER PRIMARY KEY AUTOINCREMENT,
+        snapshot_key INTEGER NOT NULL,
+        snapshot_sha256 TEXT NOT NULL,
+        collection TEXT NOT NULL,
+        text_sha256 TEXT NOT NULL,
+        text_bytes INTEGER NOT NULL,
         commit_number INTEGER NOT NULL
     ) STRICT""",
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kbretrieval.context import assembly, delivery, freezing, listing, reading
+from kbretrieval.context import assembly, delivery, freezing, listing, publication, reading
 from kbretrieval.context import replay as replaying
 from kbretrieval.context import search as searching
 from kbretrieval.context.account import Account, account_of
@@ -13,6 +13,7 @@ from kbretrieval.context.delivery import Consumption, Receipt
 from kbretrieval.context.dependencies import Report
 from kbretrieval.context.listing import DEFAULT_ROWS, Listing
 from kbretrieval.context.package import Package
+from kbretrieval.context.publication import Publication
 from kbretrieval.context.reading import Fragment
 from kbretrieval.context.records import find_scope
 from kbretrieval.context.replay import Inspected, Replay
@@ -248,6 +249,22 @@ class TaskContexts(Administration):
             True
         """
         return delivery.consume(self._connection, snapshot_id, checked_context(context), fragments)
+
+    def publish(self, snapshot_id: str, context: Context, collection: str, text: str) -> Publication:
+        """Write that a text was published for a collection of the scope, while all of its basis holds (CTX-48).
+
+        A stale basis writes nothing and is refused with its code. The text is kept by its digest alone.
+
+        Example:
+            >>> from kbretrieval.context import Selection, rehearsal
+            >>> with rehearsal() as (tasks, alice):
+            ...     scope = tasks.authorize_scope(alice, "T-7", "answering", Selection(["policies"]))
+            ...     snapshot = tasks.freeze(scope, tasks.assemble(scope, must_read=["leave"]))
+            ...     tasks.publish(snapshot.id, alice, "policies", "年假五天。").id
+            'publication-1'
+        """
+        collection, made = checked_name(collection, "collection"), publication.checked_text(text)
+        return publication.publish(self._connection, snapshot_id, checked_context(context), collection, made)
 
     def snapshots(
         self, context: Context, task: str, purpose: str, limit: int = DEFAULT_ROWS, cursor: str | None = None

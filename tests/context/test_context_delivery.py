@@ -8,7 +8,7 @@ import pytest
 from kbretrieval import Index
 from kbretrieval.context import Budget, TaskContexts, delivery
 from kbretrieval.store.connection import Connection
-from tests.context.place import ALICE, ENDS, Place
+from tests.context.place import ALICE, BOB, ENDS, Place
 from tests.unit.doubles import code_of, sql
 
 
@@ -113,6 +113,35 @@ def test_consumption_is_recorded_apart_from_deliverability(place: Place) -> None
     assert rows == [(snapshot.sha256, "[0, 1]", ""), (snapshot.sha256, "[0]", "context_access_withdrawn")]
     for wrong in ([2], [-1], [True], "0", 0):
         assert code_of(place.tasks.record_consumption, snapshot.id, ALICE, wrong) == "context_input_invalid"
+
+
+@pytest.mark.promise("CTX-48")
+def test_a_publication_checks_principal_collection_and_basis(place: Place) -> None:
+    """A stale basis, another's snapshot and a collection beyond the scope write nothing."""
+    snapshot = place.snapshot()
+    made = place.tasks.publish(snapshot.id, ALICE, "policies", "退款期限为七天。")
+    assert (made.snapshot_sha256, made.collection, made.text_bytes) == (snapshot.sha256, "policies", 24)
+    assert code_of(place.tasks.publish, snapshot.id, ALICE, "trips", "七天。") == "context_out_of_scope"
+    assert code_of(place.tasks.publish, snapshot.id, BOB, "policies", "七天。") == "context_unknown"
+    assert code_of(place.tasks.publish, snapshot.id, ALICE, "policies", "") == "context_input_invalid"
+    place.revise("refund", 2, "# 退款\n\n十五天。")
+    assert code_of(place.tasks.publish, snapshot.id, ALICE, "policies", "七天。") == "context_revision_changed"
+    rows = sql(place.path, "SELECT snapshot_sha256, collection, text_sha256 FROM context_publications")
+    assert rows == [(snapshot.sha256, "policies", made.text_sha256)]
+    assert "七天" not in repr(sql(place.path, "SELECT * FROM context_publications"))
+
+
+@pytest.mark.promise("CTX-48")
+def test_a_publication_is_one_write_transaction(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = place.snapshot()
+    statements: list[str] = []
+    original = Connection.run
+    monkeypatch.setattr(Connection, "run", lambda self, *a: statements.append(a[0]) or original(self, *a))
+    place.tasks.publish(snapshot.id, ALICE, "policies", "七天。")
+    assert [statement for statement in statements if statement.startswith(("BEGIN", "COMMIT"))] == [
+        "BEGIN IMMEDIATE",
+        "COMMIT",
+    ]
 
 
 def test_a_delivery_that_cannot_write_is_none(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ PHASES: dict[str, Phase] = {
     "freeze": lambda at, scope, package, snapshot: at.tasks.freeze(scope, package),
     "replay": lambda at, scope, package, snapshot: at.tasks.replay(snapshot.id, ALICE),
     "deliver": lambda at, scope, package, snapshot: at.tasks.deliver(snapshot.id, ALICE, package.text),
+    "publish": lambda at, scope, package, snapshot: at.tasks.publish(snapshot.id, ALICE, "policies", "七天。"),
 }
 
 
@@ -38,7 +39,7 @@ def test_every_phase_refuses_the_same_for_the_same_reason(place: Place, phase: s
     assert code in place.tasks.check_dependencies(snapshot.id).codes
 
 
-STEPS = ("search", "assemble", "freeze", "replay", "deliver")
+STEPS = ("search", "assemble", "freeze", "replay", "deliver", "publish")
 
 
 def _step(place: Place, name: str, made: dict[str, Any]) -> Any:
@@ -52,7 +53,9 @@ def _step(place: Place, name: str, made: dict[str, Any]) -> Any:
         return tasks.freeze(scope, made["assemble"])
     if name == "replay":
         return tasks.replay(made["freeze"].id, ALICE)
-    return tasks.deliver(made["freeze"].id, ALICE, made["replay"].text)
+    if name == "deliver":
+        return tasks.deliver(made["freeze"].id, ALICE, made["replay"].text)
+    return tasks.publish(made["freeze"].id, ALICE, "policies", "七天。")
 
 
 @pytest.mark.promise("CTX-38", "CTX-39")

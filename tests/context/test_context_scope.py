@@ -172,6 +172,7 @@ OLDER: dict[str, dict[str, Any]] = {
     "a field less": {"purpose": "gone"},
     "a field more": {"allowed": []},
     "another budget": {"budget": {"schema": "kbretrieval.context.budget/0", "tokens": 5}},
+    "an older budget": {"budget": Budget().to_dict() | {"schema": "kbretrieval.context.budget/0"}},
     "no policy version": {"policy_version": "gone"},
 }
 

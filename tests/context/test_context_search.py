@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from kbretrieval import Context, Index
-from kbretrieval.context import Budget, Policy, Role, Scope, Selection, TaskContexts
+from kbretrieval.context import Budget, Left, Policy, Role, Scope, Selection, TaskContexts
+from kbretrieval.migration import migrate
 from kbretrieval.store.connection import Connection
 from tests.context.place import ALICE, BODIES, Place
-from tests.unit.doubles import Table, code_of
+from tests.unit.doubles import Table, code_of, error_of
 
 
 @pytest.mark.promise("CTX-7")
@@ -87,6 +88,55 @@ def test_a_search_only_makes_the_authorised_set_smaller(tmp_path: Path, mode: An
     assert [row.doc_id for row in before.rows] == ["refund"]
     assert after.rows == before.rows
     assert [trace.eligible for trace in after.channels] == [trace.eligible for trace in before.channels] == [1, 1]
+
+
+@pytest.mark.promise("CTX-6")
+def test_names_and_numbers_are_found_where_vectors_see_nothing(tmp_path: Path) -> None:
+    """An encoder that finds every text alike and below its floor takes no way away."""
+    table = Table("table-2", dict.fromkeys(("SKU-2049", "500元", "丁晓琳"), (0.0, 1.0)), floor=0.9)
+    with Index.open(tmp_path / "kb.sqlite", encoder=table) as index:
+        tasks = TaskContexts(index)
+        for doc_id, source in (BODIES | {"people": "# 联系人\n\n报销请找丁晓琳。"}).items():
+            index.upsert("acme", doc_id, 1, "markdown", source, ["alice"])
+            tasks.release("acme", doc_id, ["answering"])
+        tasks.put_collection("acme", "all", [*BODIES, "people"])
+        scope = tasks.authorize_scope(ALICE, "T", "answering", Selection(["all"]))
+        for query, doc_id in (("SKU-2049", "refund"), ("500元", "travel"), ("丁晓琳", "people")):
+            found = tasks.search(scope, query)
+            assert found.rows[0].doc_id == doc_id
+            assert [place.channel for place in found.rows[0].channels] == ["lexical"]
+            assert tasks.search(scope, query).rows == found.rows
+
+
+@pytest.mark.promise("CTX-9", "CTX-15", "CTX-61")
+def test_another_generation_changes_the_index_and_no_document_right_or_release(place: Place) -> None:
+    """Old results keep the index from which they came; scopes and snapshots stand on documents and go on."""
+    scope = place.scope()
+    snapshot = place.snapshot(scope)
+    old, before = place.tasks.search(scope, "退款期限"), place.index.documents("acme")
+    identity = (old.contract_sha256, old.commit)
+    with Index.open(place.path, chunk_size=220) as strict:
+        named = TaskContexts(strict)
+        migrate(place.path, chunk_size=16, overlap=4)
+        error = error_of(named.search, scope, "退款期限")
+        assert error is not None and error.code == "index_projection_contract_changed_rebuild_required"
+        assert "220" in error.facts and "16" in error.facts
+    new = place.tasks.search(scope, "退款期限")
+    assert new.contract_sha256 != old.contract_sha256 and new.commit > old.commit
+    assert (old.contract_sha256, old.commit) == identity
+    assert [(row.doc_id, row.end) for row in (*old.rows, *new.rows)] == [
+        ("refund", len(BODIES["refund"])),
+        ("refund", 16),
+    ]
+    kept = ("doc_id", "state", "revision", "acl_revision", "acl", "sha256", "title")
+    after = place.index.documents("acme")
+    assert [[getattr(row, name) for name in kept] for row in after] == [
+        [getattr(row, name) for name in kept] for row in before
+    ]
+    assert place.tasks.check_dependencies(snapshot.id).valid
+    place.tasks.release("acme", "refund", [])
+    gone = place.tasks.search(scope, "退款期限")
+    assert gone.rows == () and gone.left[0] == Left("context_not_released", "documents", 1)
 
 
 @pytest.mark.promise("CTX-53", "CTX-63")
