@@ -29,8 +29,9 @@ prints what the API's `to_dict()` returns. A refusal is one line on stderr, `cod
 table at the end; it never repeats a query, a source or what was typed. Progress is shown on a terminal only.
 
 `add` and `sync` make an index where there is none. Every other command refuses a file that is missing or empty with
-`index_missing`, and makes no file; so does nothing that only reads. The command line believes whoever runs it: `--as`
-and `--group` are the identity that trusted code would have established, so these commands are for maintainers.
+`index_missing`, and makes no file; so does nothing that only reads (an empty file is a log for `stats`). The command
+line believes whoever runs it: `--as` and `--group` are the identity that trusted code would have established, so these
+commands are for maintainers.
 """
 
 STATUSES = """

@@ -4,6 +4,7 @@ import builtins
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from kbretrieval import Context, Index
 from kbretrieval.observers import JsonLinesObserver, read_log, sums
 from kbretrieval.store.files import is_sqlite
+from kbretrieval.store.staging import begin_staging
 from tests.cli.conftest import Run
 from tests.unit.doubles import code_of, logical_dump
 
@@ -127,6 +129,18 @@ def test_stats_of_an_index_are_its_counts(run: Run, kb: Path, tmp_path: Path) ->
     refused = run("stats", kb, "--chart", tmp_path / "x.png")
     assert refused.status == 2 and refused.err.startswith("invalid_parameter: --chart: ")
     assert logical_dump(kb) == before
+
+
+@pytest.mark.promise("OBS-4", "MIG-1")
+def test_a_migration_that_has_begun_is_told_and_its_rows_are_not_counted(run: Run, kb: Path) -> None:
+    with Index.open(kb) as index:
+        before, connection = index.counts(), index._engine.connection
+        with connection.write():
+            begin_staging(connection, replace(index.contract, chunk_size=100, overlap=20))
+        begun = index.counts()
+    assert (before.migrating, begun.migrating) == (False, True)
+    assert (begun.tenants, begun.contract) == (before.tenants, before.contract)
+    assert ["migrating", "yes"] in [line.split() for line in run("stats", kb).out.splitlines()]
 
 
 WRITER = """

@@ -10,6 +10,7 @@ import pytest
 from kbretrieval import Context, Index, Provenance
 from kbretrieval.explaining import Explanation
 from kbretrieval.explaining.explanation import Difference
+from kbretrieval.migration import migrate
 from kbretrieval.projection import digest, project
 from kbretrieval.sync import FolderSource, Policy, synchronise
 from tests.unit.doubles import code_of, error_of, logical_dump, sql
@@ -119,6 +120,21 @@ def test_why_old_hits_fail_now_fact_by_fact(kb: Index, alice: Context) -> None:
     )
     altered = (Difference("end", new.end + 1, new.end), Difference("chunk_sha256", "0" * 64, new.chunk_sha256))
     assert [item.differences for item in found.hits] == [facts, (), (), facts, (), altered]
+
+
+@pytest.mark.promise("OBS-5", "MIG-2")
+def test_after_a_migration_it_tells_the_new_contract_and_what_old_hits_lack(
+    kb: Index, index_path: Path, alice: Context
+) -> None:
+    old = kb.search("限额", alice)[0]
+    migrate(index_path, chunk_size=100, overlap=20)
+    found = kb.explain("travel", alice, [old])
+    assert (found.contract.chunk_size, found.contract.overlap) == (100, 20)
+    assert found.source is not None and len(found.source.chunks) > 3
+    assert found.version is not None and found.version.revision == 3
+    (told,) = found.hits
+    assert told.judged.verdict == "chunk missing"
+    assert told.differences == (Difference("chunk_key", old.chunk_key, None),)
 
 
 @pytest.mark.promise("OBS-5", "ACL-8")
