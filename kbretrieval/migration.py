@@ -7,9 +7,10 @@ compares what was made with every live document and lets it serve. So there is n
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from kbretrieval.chunking import Chunk, chunks
@@ -44,6 +45,8 @@ from kbretrieval.store.vector_rows import known_vectors
 CHUNKS_IN_ONE_TRANSACTION = 256
 PATIENT_PASSES = 3
 FEW_DOCUMENTS = 8
+
+Batch = list[tuple[DocumentRow, Sequence[Chunk]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +101,14 @@ def migrate(
 ) -> MigrationResult:
     """Bring an index file to another contract and return what was done; `None` means the stored value.
 
-    Readers and writers of the file go on meanwhile, each call in one generation as a whole (MIG-2). Hits from before
-    the switch give no evidence any more. An index that is open elsewhere follows, unless it was opened with an encoder
-    or a window that is no longer stored: then its searches and content events are refused until it is opened anew.
-    Ended at any point, the next call with the same values goes on; with others it starts over (MIG-4). Other runs of
-    many transactions are kept out (`sync`, another migration). The file grows by the new generation; `purge` gives the
-    pages of the old one back.
+    Others go on meanwhile, each call in one generation as a whole (MIG-2); hits from before the switch are dead then.
+    An index that is open elsewhere follows, unless it was opened with an encoder or window that is no longer stored:
+    then its searches and content events are refused. Ended at any point, the next call with the same values goes on,
+    one with others starts over (MIG-4). Other runs of many transactions are kept out. `purge` gives the old pages back.
 
     Raises `index_missing`, `invalid_chunk_window`, `model_missing` and `encoder_unavailable` before any work,
-    `index_corrupt` where a document's text and digest disagree, the encoder's refusals, `busy`, and store errors. The
-    old generation then serves as before.
+    `index_corrupt` where a text and its digest disagree, the encoder's refusals, `busy`, and store errors. The old
+    generation then serves as before.
 
     Example:
         >>> import tempfile, pathlib
@@ -115,21 +116,24 @@ def migrate(
         >>> folder = tempfile.TemporaryDirectory()
         >>> path = pathlib.Path(folder.name) / "kb.sqlite"
         >>> with Index.open(path) as index:
-        ...     _ = index.upsert("acme", "travel", 1, "markdown", "# 差旅\\n\\n住宿每晚限额500元。", ["alice"])
-        >>> result = migrate(path, chunk_size=10, overlap=2)
-        >>> result.state, result.documents, result.chunks_before, result.chunks
-        ('migrated', 1, 1, 2)
+        ...     _ = index.upsert("acme", "travel", 1, "text", "差旅：住宿每晚限额500元。", ["alice"])
+        >>> migrate(path, chunk_size=10, overlap=2).chunks
+        2
         >>> folder.cleanup()
     """
-    where = checked_path(path)
     wanted = Wanted(None if encoder is None else checked_encoder(encoder), chunk_size, overlap, anew=True)
     wanted.check_values()
-    if not os.path.isfile(where) or where.stat().st_size == 0:  # noqa: PTH113 - Path.is_file raises for a long name
+    with _opened(checked_path(path), wait_seconds) as connection, connection.lone_run():
+        return _migrated(connection, wanted, progress)
+
+
+@contextmanager
+def _opened(path: Path, wait_seconds: float) -> Iterator[Connection]:
+    if not os.path.isfile(path) or path.stat().st_size == 0:  # noqa: PTH113 - Path.is_file raises for a long name
         raise IndexMissing("an index is required, no file or an empty one is there")
-    connection, _ = open_connection(where, Wanted(None, None, None, anew=True), wait_seconds)
+    connection, _ = open_connection(path, Wanted(None, None, None, anew=True), wait_seconds)
     try:
-        with connection.lone_run():
-            return _migrated(connection, wanted, progress)
+        yield connection
     finally:
         connection.close()
 
@@ -216,21 +220,24 @@ class _Filling:
 
     def _fill(self, keys: Sequence[int]) -> None:
         for batch in self._batches(keys):
-            prepared = self._prepared([chunk for _, cut in batch for chunk in cut])
-            with self._writing():
-                for document, cut in batch:
-                    rows = list(islice(prepared, len(cut)))
-                    whole = stage_document(self._connection, document, rows)
-                    self._again += not whole or document.doc_key in self._done
-                    if whole:
-                        self._done.add(document.doc_key)
-                        self._chunks += len(rows)
+            self._stage(batch)
             if not self._held:  # whoever is told must not be kept waiting by what it tells
                 done = min(self._resumed + len(self._done), self._total)
                 self._progress(MigrationTick(done, self._total, self._chunks, self._encoded))
 
-    def _batches(self, keys: Sequence[int]) -> Iterator[list[tuple[DocumentRow, Sequence[Chunk]]]]:
-        batch: list[tuple[DocumentRow, Sequence[Chunk]]] = []
+    def _stage(self, batch: Batch) -> None:
+        prepared = self._prepared([chunk for _, cut in batch for chunk in cut])
+        with self._writing():
+            for document, cut in batch:
+                rows = list(islice(prepared, len(cut)))
+                whole = stage_document(self._connection, document, rows)
+                self._again += not whole or document.doc_key in self._done
+                if whole:
+                    self._done.add(document.doc_key)
+                    self._chunks += len(rows)
+
+    def _batches(self, keys: Sequence[int]) -> Iterator[Batch]:
+        batch: Batch = []
         for key in keys:
             with self._reading():
                 document = document_by_key(self._connection, key)
