@@ -1,7 +1,7 @@
 """Searching inside a scope: channels rank the bound documents alone, and say what they left out (CTX-4…CTX-9)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,15 +13,9 @@ from kbretrieval.context.canonical import canonical_digest, utf8_bytes
 from kbretrieval.context.records import Spent, settle_call
 from kbretrieval.context.scope import Scope
 from kbretrieval.context.selection import Piece
-from kbretrieval.context.standing import document_finding
+from kbretrieval.context.standing import Standing, document_finding
 from kbretrieval.engine import Engine
-from kbretrieval.errors import (
-    ContextAclChanged,
-    ContextFieldRemoved,
-    ContextInputInvalid,
-    ContextOutOfScope,
-    ContextRevisionChanged,
-)
+from kbretrieval.errors import ContextFieldRemoved, ContextInputInvalid
 from kbretrieval.options import MAX_LIMIT, Mode, SearchOptions, checked_search
 from kbretrieval.results import ChannelRank, ChannelTrace, Exported, Hit, SearchResult
 from kbretrieval.retrieval import Search, checked_query
@@ -108,7 +102,9 @@ class ScopedSearch(Search):
     """A search whose channels see the rows of some documents alone: an authorised set, made smaller (CTX-5)."""
 
     def __init__(self, engine: Engine, query: str, scope: Scope, doc_keys: Sequence[int], mode: Mode) -> None:
-        super().__init__(engine, query, scope.context(), MAX_LIMIT, mode, SearchOptions())
+        # Two windows of this size never pass the limit: every candidate is ranked, or counted as beyond a window.
+        options = SearchOptions(window=MAX_LIMIT // 2)
+        super().__init__(engine, query, scope.context(), MAX_LIMIT, mode, options)
         self._doc_keys = np.asarray(sorted(doc_keys), np.int64)
         self.commit = 0
 
@@ -138,68 +134,66 @@ def search(engine: Engine, given: Scope, query: str, limit: int, mode: Mode) -> 
     call, (doc_keys, stale) = reserved(connection, scope, "search", lambda: _priced(engine, scope, price))
     searching = paid(connection, call, price, lambda: ScopedSearch(engine, query, scope, doc_keys, mode))
     result = paid(connection, call, price, searching.run)
-    found = _found(engine, scope, call, limit, result, stale, searching.commit)
-    with connection.write():
-        settle_call(connection, call, sum(utf8_bytes(row.preview + row.title + row.heading) for row in found.rows))
-    return found
+    asked = _Asked(scope, call, limit, searching)
+    return paid(connection, call, price, lambda: _settled(engine, asked, result, stale))
 
 
-def _priced(engine: Engine, scope: Scope, price: int) -> tuple[Spent, tuple[list[int], Counter[str]]]:
-    """Return the keys of the documents that may be searched, and how many may not, by code."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A search that was paid for and ran."""
+
+    scope: Scope
+    call: str
+    limit: int
+    searching: ScopedSearch
+
+
+def _priced(engine: Engine, scope: Scope, price: int) -> tuple[Spent, tuple[list[int], dict[str, str]]]:
+    """Return the keys of the documents that may be searched, and by name the codes of those that may not."""
     if "text" not in scope.fields:
         raise ContextFieldRemoved(f"the field text is required, {', '.join(scope.fields)} allowed for the role")
-    now = usable(engine.connection, scope, [bound.doc_id for bound in scope.documents])
-    keys, stale = [], Counter[str]()
-    for bound in scope.documents:
-        finding = document_finding(scope, bound.doc_id, now)
-        if finding is None:
-            keys.append(now.sheets[bound.doc_id].doc_key)
-        else:
-            stale[finding.code] += 1
+    stale, now = _stale(engine, scope)
+    keys = [now.sheets[bound.doc_id].doc_key for bound in scope.documents if bound.doc_id not in stale]
     return Spent(price, 0), (keys, stale)
 
 
-def _found(
-    engine: Engine, scope: Scope, call: str, limit: int, result: SearchResult, stale: Counter[str], commit: int
-) -> Found:
-    kept = []
-    for hit in result.hits:
-        code = _mismatch(scope, hit)
-        if code is None:
-            kept.append(hit)
-        else:
-            stale[code] += 1
-    left = [Left(code, "documents", count) for code, count in sorted(stale.items())]
+def _stale(engine: Engine, scope: Scope) -> tuple[dict[str, str], Standing]:
+    now = usable(engine.connection, scope, [bound.doc_id for bound in scope.documents])
+    findings = {bound.doc_id: document_finding(scope, bound.doc_id, now) for bound in scope.documents}
+    return {doc_id: finding.code for doc_id, finding in findings.items() if finding is not None}, now
+
+
+def _settled(engine: Engine, asked: _Asked, result: SearchResult, stale: Mapping[str, str]) -> Found:
+    """Check the scope once more after its rows were read, and write what the rows shown cost."""
+    with engine.connection.write():
+        out = {**stale, **_stale(engine, asked.scope)[0]}
+        found = _found(engine, asked, result, out)
+        shown = sum(utf8_bytes(row.preview + row.title + row.heading) for row in found.rows)
+        settle_call(engine.connection, asked.call, shown)
+    return found
+
+
+def _found(engine: Engine, asked: _Asked, result: SearchResult, out: Mapping[str, str]) -> Found:
+    kept = [hit for hit in result.hits if hit.doc_id not in out]
+    left = [Left(code, "documents", count) for code, count in sorted(Counter(out.values()).items())]
     for trace in result.channels:
         counts = (("below_floor", trace.below_floor), ("beyond_window", trace.beyond_window))
         left += [Left(code, trace.channel, count) for code, count in counts if count]
-    if len(kept) > limit:
-        left.append(Left("beyond_limit", "candidates", len(kept) - limit))
+    if len(kept) > asked.limit:
+        left.append(Left("beyond_limit", "candidates", len(kept) - asked.limit))
     reason = None if kept else "no_match" if result.channels[0].eligible else "empty_index"
     return Found(
-        scope=scope.id,
-        call=call,
-        rows=tuple(_row(hit) for hit in kept[:limit]),
+        scope=asked.scope.id,
+        call=asked.call,
+        rows=tuple(_row(hit) for hit in kept[: asked.limit]),
         left=tuple(left),
         empty_reason=reason,
         message=MESSAGES[reason] if reason else None,
         channels=result.channels,
         weights=result.weights,
         contract_sha256=canonical_digest(engine.contract.to_dict()),
-        commit=commit,
+        commit=asked.searching.commit,
     )
-
-
-def _mismatch(scope: Scope, hit: Hit) -> str | None:
-    """Say why a hit is not of the bound revision: a commit fell between the check of the scope and the search."""
-    bound = scope.bound(hit.doc_id)
-    if bound is None:
-        return ContextOutOfScope.code
-    if hit.acl_revision != bound.acl_revision:
-        return ContextAclChanged.code
-    if (hit.revision, hit.document_sha256) != (bound.revision, bound.document_sha256):
-        return ContextRevisionChanged.code
-    return None
 
 
 def _row(hit: Hit) -> Row:

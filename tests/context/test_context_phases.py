@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kbretrieval import Context
-from kbretrieval.context import Bound, Package, Scope, Snapshot
+from kbretrieval.context import Bound, Package, Scope, Snapshot, assembly, reading, search
 from tests.context.place import ALICE, BOB, ENDS, Place, refusal
 from tests.unit.doubles import code_of
 
@@ -68,6 +68,28 @@ def test_a_revocation_between_any_two_steps_stops_the_next(place: Place, before:
     assert made.get("search") is None or made["search"].rows[0].doc_id == "refund"
     ENDS[code](place)
     assert refusal(lambda: _step(place, STEPS[before], made)) == code
+
+
+@pytest.mark.promise("CTX-38", "CTX-12")
+@pytest.mark.parametrize("phase", ["search", "read", "assemble must"])
+@pytest.mark.parametrize("code", ENDS)
+def test_a_revocation_between_paying_and_loading_stops_the_load(
+    place: Place, monkeypatch: pytest.MonkeyPatch, phase: str, code: str
+) -> None:
+    """What was checked before the text was loaded is checked again with it."""
+    scope = place.scope()
+    module = {"search": search, "read": reading, "assemble must": assembly}[phase]
+    original, ended = module.paid, []
+
+    def paid(*arguments: Any) -> Any:
+        if not ended:
+            ended.append(ENDS[code](place))
+        return original(*arguments)
+
+    monkeypatch.setattr(module, "paid", paid)
+    assert refusal(lambda: PHASES[phase](place, scope, None, None)) == code  # type: ignore[arg-type]
+    assert ended
+    assert place.tasks.account(scope).calls[-1].code in (code, None)
 
 
 @pytest.mark.promise("CTX-38", "CTX-1")

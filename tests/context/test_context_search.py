@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kbretrieval import Context, Index
+from kbretrieval.chunking import windows
 from kbretrieval.context import Budget, Left, Policy, Role, Scope, Selection, TaskContexts
 from kbretrieval.migration import migrate
 from kbretrieval.store.connection import Connection
@@ -67,6 +68,27 @@ def test_candidates_beyond_the_limit_and_below_the_floor_are_counted(tmp_path: P
     counted = {(item.code, item.what): item.count for item in found.left}
     assert len(found.rows) == 2
     assert counted == {("beyond_limit", "candidates"): 3, ("below_floor", "vector"): 1}
+
+
+@pytest.mark.promise("CTX-68", "CTX-4")
+def test_every_candidate_is_shown_or_counted(tmp_path: Path) -> None:
+    """More than a window of chunks for each channel, and none of the same for both."""
+    body = "退款。 " * 100 + "无关 " * 200
+    parts = [body[start:end] for start, end in windows(body, 8, 0)]
+    vectors = dict.fromkeys([part for part in parts if "退款" not in part] + ["退款"], (0.0, 1.0))
+    table = Table("table-2", vectors, floor=0.5)
+    with Index.open(tmp_path / "kb.sqlite", encoder=table, chunk_size=8, overlap=0) as index:
+        tasks = TaskContexts(index)
+        index.upsert("acme", "long", 1, "text", body, ["alice"])
+        tasks.release("acme", "long", ["answering"])
+        tasks.put_collection("acme", "all", ["long"])
+        found = tasks.search(tasks.authorize_scope(ALICE, "T", "answering", Selection(["all"])), "退款", limit=10)
+    counted = {(item.code, item.what): item.count for item in found.left}
+    lexical, vector = found.channels
+    assert (lexical.returned, vector.returned) == (50, 50)
+    assert (len(found.rows), counted[("beyond_limit", "candidates")]) == (10, 90)
+    assert counted[("beyond_window", "vector")] == vector.beyond_window
+    assert lexical.returned + counted.get(("beyond_window", "lexical"), 0) == lexical.scored
 
 
 @pytest.mark.promise("CTX-5")
