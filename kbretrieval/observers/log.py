@@ -149,6 +149,15 @@ def read_log(path: str | os.PathLike[str]) -> Iterator[Logged]:
     """Yield the events of a log, in its order; one line at a time is in memory.
 
     Raises `invalid_path`, and `invalid_observation_log` with the number of the first line that is no event.
+
+    Example:
+        >>> import json, pathlib, tempfile
+        >>> event = WriteObserved("delete", "deleted", 0.0, 1.5, None)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "events.jsonl")
+        ...     _ = path.write_text(json.dumps(event.to_dict()), encoding="utf-8", newline="\\n")
+        ...     [line.event == event for line in read_log(path)]
+        [True]
     """
     for number, line in _numbered(path):
         logged, wanted = None, f"at most {MAX_LINE} bytes"
