@@ -237,7 +237,7 @@ def test_bad_values_are_refused_where_they_are_made() -> None:
     assert code_of(Selection, []) == code_of(Selection, "policies") == "context_input_invalid"
     assert code_of(Policy, roles=()) == code_of(Policy, limits=5) == "context_policy_invalid"
     assert code_of(Policy, roles=(Role("a", ("title",)), Role("a", ("title",)))) == "context_policy_invalid"
-    for fields in ((), ("body",), ("title", "title"), "title"):
+    for fields in ((), ("body",), ("title", "title"), "title", ("text",), ("text", "provenance")):
         assert code_of(Role, "a", fields) == "context_policy_invalid"
 
 

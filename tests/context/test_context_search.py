@@ -97,6 +97,7 @@ def test_a_search_only_makes_the_authorised_set_smaller(tmp_path: Path, mode: An
     """The best vector of all is another collection's or unreadable: it takes no place and moves no score."""
     table = Table("table-2", {"退款期限": (1.0, 0.0)}, floor=0.1)
     with Index.open(tmp_path / "kb.sqlite", encoder=table) as index:
+        index._engine.connection.run("PRAGMA synchronous=OFF")
         tasks = TaskContexts(index)
         for doc_id, source in BODIES.items():
             index.upsert("acme", doc_id, 1, "markdown", source, ["bob"] if doc_id == "secret" else ["alice"])
@@ -104,7 +105,7 @@ def test_a_search_only_makes_the_authorised_set_smaller(tmp_path: Path, mode: An
         tasks.put_collection("acme", "policies", ["refund", "secret"])
         scope = tasks.authorize_scope(ALICE, "T", "answering", Selection(["policies"]))
         before = tasks.search(scope, "退款期限", mode=mode)
-        for n in range(30):
+        for n in range(12):
             index.upsert("acme", f"other{n}", 1, "markdown", "# 退款\n\n退款期限 退款期限", ["alice"])
         after = tasks.search(scope, "退款期限", mode=mode)
     assert [row.doc_id for row in before.rows] == ["refund"]
@@ -159,6 +160,28 @@ def test_another_generation_changes_the_index_and_no_document_right_or_release(p
     place.tasks.release("acme", "refund", [])
     gone = place.tasks.search(scope, "退款期限")
     assert gone.rows == () and gone.left[0] == Left("context_not_released", "documents", 1)
+
+
+@pytest.mark.promise("CTX-14")
+def test_a_rebuild_reaches_the_last_chunk_of_the_last_document(tmp_path: Path) -> None:
+    """More documents and more chunks than are staged in one transaction."""
+    path = tmp_path / "kb.sqlite"
+    with Index.open(path, chunk_size=16, overlap=0) as index:
+        index._engine.connection.run("PRAGMA synchronous=OFF")
+        tasks = TaskContexts(index)
+        for number in range(12):
+            source = "".join(f"条目{number:02}{line:04}。\n" for line in range(50))
+            index.upsert("acme", f"d{number:02}", 1, "text", source, ["*"])
+            tasks.release("acme", f"d{number:02}", ["answering"])
+        tasks.put_collection("acme", "all", [f"d{number:02}" for number in range(12)])
+    assert migrate(path, chunk_size=20, overlap=10).chunks > 2 * 256
+    with Index.open(path) as index:
+        tasks = TaskContexts(index)
+        scope = tasks.authorize_scope(ALICE, "T", "answering", Selection(["all"]))
+        for token in ("000000", "050049", "110049"):
+            row = tasks.search(scope, f"条目{token}", limit=1).rows[0]
+            assert token in row.preview
+        assert index.check() == ()
 
 
 @pytest.mark.promise("CTX-53", "CTX-63")
