@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from kbretrieval.analysis import terms
 from kbretrieval.chunking import windows
+from kbretrieval.embedded import embedded_digest
 from kbretrieval.engine import Engine
 from kbretrieval.projection import digest
 from kbretrieval.results import Fault
@@ -114,7 +115,7 @@ def _vector_codes(engine: Engine, chunk: ChunkRow, stored: tuple[object, ...] | 
         yield "vector_unexpected"
         return
     text_sha256, blob, *codes = stored
-    if text_sha256 != chunk.sha256:
+    if text_sha256 != embedded_digest(engine.contract.embedded, chunk.heading_path, chunk.text, chunk.sha256):
         yield "vector_text"
     fault = vector_fault(blob, engine.contract.dimension)
     if fault:

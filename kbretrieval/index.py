@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from kbretrieval import checking, citation, explaining, lifecycle, maintenance, repair
+from kbretrieval.embedded import Embed
 from kbretrieval.encoders.port import Encoder, checked_encoder
 from kbretrieval.engine import Engine, Serving
 from kbretrieval.errors import InvalidParameter
@@ -75,6 +76,7 @@ class Index:
         chunk_size: int | None = None,
         overlap: int | None = None,
         *,
+        embed: Embed | None = None,
         wait_seconds: float = DEFAULT_WAIT_SECONDS,
         observer: Observer | None = None,
         label: Label | None = None,
@@ -82,7 +84,8 @@ class Index:
         """Open or create an index file.
 
         `None` means the stored value, or for a new file the default (term encoder, 220, 40 code points); only a given
-        value that differs from the stored one is refused, now and after a migration (MIG-2). `wait_seconds` bounds each
+        value that differs from the stored one is refused, now and after a migration (MIG-2). `embed` is `chunk`, or
+        `headed`: a dense encoder is then given each chunk below its heading path (QUA-4). `wait_seconds` bounds each
         wait for another connection.
         `observer` is given an event of each search, answer and write, without text; `label(tenant, principal)` returns
         what an event may say of who asked, else nothing is said (OBS-3).
@@ -90,7 +93,7 @@ class Index:
         `journal_mode_unsafe`, `index_projection_contract_changed_rebuild_required` and store errors (CON-1…CON-4).
         """
         where = checked_path(path)
-        wanted = Wanted(None if encoder is None else checked_encoder(encoder), chunk_size, overlap)
+        wanted = Wanted(None if encoder is None else checked_encoder(encoder), chunk_size, overlap, embed=embed)
         wanted.check_values()
         if type(wait_seconds) not in (int, float) or not 0 <= wait_seconds <= MAX_WAIT_SECONDS:
             raise InvalidParameter(f"wait_seconds: a number from 0 to {MAX_WAIT_SECONDS:g} is required, another given")

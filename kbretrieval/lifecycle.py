@@ -105,7 +105,7 @@ def prepare(engine: Engine, cut: Sequence[Chunk]) -> list[PreparedChunk]:
             expect_contract(engine.connection, engine.contract)
             return known_vectors(engine.connection, digests, engine.encoder.dimension)
 
-    return prepared_chunks(cut, engine.encoder, engine.quantizer, known)[0]
+    return prepared_chunks(cut, engine.encoder, engine.quantizer, known, engine.contract.embedded)[0]
 
 
 def upsert(engine: Engine, event: ContentEvent) -> tuple[UpsertResult, ContentStep]:

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 
 from kbretrieval.chunking import Chunk, chunks
 from kbretrieval.derived import Blobs, prepared_chunks
+from kbretrieval.embedded import HEADED, Embed
 from kbretrieval.encoders.bge import BGEEncoder, StoredBGE
 from kbretrieval.encoders.port import Encoder, checked_encoder
 from kbretrieval.encoders.quantizer import quantizer_of
@@ -96,12 +97,14 @@ def migrate(
     chunk_size: int | None = None,
     overlap: int | None = None,
     *,
+    embed: Embed | None = None,
     progress: Progress = _silent,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
 ) -> MigrationResult:
     """Bring an index file to another contract and return what was done; `None` means the stored value.
 
     Others go on meanwhile, each call in one generation as a whole (MIG-2); hits from before the switch are dead then.
+    `embed` is `chunk` or `headed` (with its heading path; for a dense encoder).
     An index that is open elsewhere follows, unless it was opened with an encoder or window that is no longer stored:
     then its searches and content events are refused. Ended at any point, the next call with the same values goes on,
     one with others starts over (MIG-4). Other runs of many transactions are kept out. `purge` gives the old pages back.
@@ -121,7 +124,7 @@ def migrate(
         2
         >>> folder.cleanup()
     """
-    wanted = Wanted(None if encoder is None else checked_encoder(encoder), chunk_size, overlap, anew=True)
+    wanted = Wanted(None if encoder is None else checked_encoder(encoder), chunk_size, overlap, anew=True, embed=embed)
     wanted.check_values()
     with _opened(checked_path(path), wait_seconds) as connection, connection.lone_run():
         return _migrated(connection, wanted, progress)
@@ -153,7 +156,8 @@ def _target(wanted: Wanted, stored: Contract) -> Contract:
     encoder = wanted.encoder or encoder_for(stored.encoder, stored.dimension)
     size = stored.chunk_size if wanted.chunk_size is None else wanted.chunk_size
     overlap = stored.overlap if wanted.overlap is None else wanted.overlap
-    made = Wanted(encoder, size, overlap).for_new_file()
+    embed = wanted.embed or ("headed" if stored.embedded == HEADED and encoder.dimension else "chunk")
+    made = Wanted(encoder, size, overlap, embed=embed).for_new_file()
     # The constants of an encoder that is known by its name alone are known by theirs.
     return replace(made, quantizer=stored.quantizer) if isinstance(encoder, NamedEncoder) else made
 
@@ -265,7 +269,7 @@ class _Filling:
             self._reused += len(found)
             return found
 
-        made, encoded = prepared_chunks(cut, self._encoder, self._quantizer, known)
+        made, encoded = prepared_chunks(cut, self._encoder, self._quantizer, known, self._target.embedded)
         self._encoded += encoded
         return iter(made)
 

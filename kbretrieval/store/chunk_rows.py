@@ -13,7 +13,7 @@ from kbretrieval.identity import Context
 from kbretrieval.store.connection import Connection, Row
 from kbretrieval.store.documents import expect
 from kbretrieval.store.fts import fts_text
-from kbretrieval.store.schema import SERVING, STAGED, STAGED_DOCUMENTS, Tables
+from kbretrieval.store.schema import PAST, SERVING, STAGED, STAGED_DOCUMENTS, Tables
 from kbretrieval.store.vector_rows import StoredVector
 
 CODE = np.dtype("<i8")
@@ -81,14 +81,14 @@ def insert_chunks(
     connection.run_many(
         f"INSERT INTO {tables.fts} (rowid, terms) VALUES (?, ?)", [(key, fts_text(item.terms)) for key, item in keyed]
     )
-    vectors = [(key, item.chunk.sha256, item.vector) for key, item in keyed if item.vector is not None]
+    vectors = [(key, item.vector) for key, item in keyed if item.vector is not None]
     connection.run_many(
         f"INSERT INTO {tables.vectors} VALUES (?, ?, ?, ?)",
-        [(key, sha, int(v.truncated), v.blob) for key, sha, v in vectors],
+        [(key, v.text_sha256, int(v.truncated), v.blob) for key, v in vectors],
     )
     connection.run_many(
         f"INSERT INTO {tables.vector_codes} VALUES (?, ?, ?, ?)",
-        [(key, v.codes, v.residual, v.norm) for key, _, v in vectors],
+        [(key, v.codes, v.residual, v.norm) for key, v in vectors],
     )
     if tables != SERVING and keyed:
         _give_up_to(connection, keyed[-1][0])
@@ -116,27 +116,39 @@ def is_staging(connection: Connection) -> bool:
 
 
 def delete_chunks(connection: Connection, doc_key: int) -> None:
-    """Remove every derived row of a document, in the generation that is being filled, too.
+    """Remove every derived row of a document, in a generation that is being filled or dropped, too.
 
     So no text waits there that was replaced or deleted, and a migration sees that it has to do the document again.
     """
-    _delete_rows(connection, doc_key, SERVING)
-    if is_staging(connection):
-        delete_staged(connection, doc_key)
+    there = table_names(connection)
+    for tables in (SERVING, STAGED, PAST):
+        _delete_rows(connection, doc_key, tables, there)
+    if STAGED_DOCUMENTS in there:
+        _forget_staged(connection, doc_key)
 
 
 def delete_staged(connection: Connection, doc_key: int) -> None:
     """Remove the rows of a document from the generation that is being filled."""
-    _delete_rows(connection, doc_key, STAGED)
+    _delete_rows(connection, doc_key, STAGED, frozenset(STAGED.names()))
+    _forget_staged(connection, doc_key)
+
+
+def _forget_staged(connection: Connection, doc_key: int) -> None:
     connection.run(f"DELETE FROM {STAGED_DOCUMENTS} WHERE doc_key = ?", (doc_key,))
 
 
-def _delete_rows(connection: Connection, doc_key: int, tables: Tables) -> None:
+def table_names(connection: Connection) -> frozenset[str]:
+    """Return the names of all tables that there are."""
+    return frozenset(name for (name,) in connection.run("SELECT name FROM sqlite_schema WHERE type = 'table'"))
+
+
+def _delete_rows(connection: Connection, doc_key: int, tables: Tables, there: frozenset[str]) -> None:
     mine = f"(SELECT chunk_key FROM {tables.chunks} WHERE doc_key = ?)"
-    connection.run(f"DELETE FROM {tables.fts} WHERE rowid IN {mine}", (doc_key,))
-    for table in (tables.vectors, tables.vector_codes, tables.postings):
-        connection.run(f"DELETE FROM {table} WHERE chunk_key IN {mine}", (doc_key,))
-    connection.run(f"DELETE FROM {tables.chunks} WHERE doc_key = ?", (doc_key,))
+    for table in tables.names():  # chunks come last, and are dropped last
+        key = "rowid" if table == tables.fts else "chunk_key"
+        condition = "doc_key = ?" if table == tables.chunks else f"{key} IN {mine}"
+        if table in there:
+            connection.run(f"DELETE FROM {table} WHERE {condition}", (doc_key,))
 
 
 def _chunk(row: Row) -> ChunkRow:

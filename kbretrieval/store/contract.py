@@ -11,10 +11,11 @@ from kbretrieval.chunking import (
     checked_window,
     unicode_version,
 )
+from kbretrieval.embedded import CHUNK, HEADED, METHODS
 from kbretrieval.encoders.port import Encoder
 from kbretrieval.encoders.quantizer import quantizer_of
 from kbretrieval.encoders.terms import TermEncoder
-from kbretrieval.errors import ContractChanged, IndexCorrupt
+from kbretrieval.errors import ContractChanged, IndexCorrupt, InvalidParameter
 from kbretrieval.projection import PROJECTION_VERSION
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.schema import SCHEMA_VERSION
@@ -26,13 +27,14 @@ _NEVER_ANEW = ("schema", "projection")
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """Encoder, its dimension (0: sparse) and quantizer, window and overlap in code points, versions."""
+    """Encoder, its dimension (0: sparse), quantizer, window and overlap in code points, what is encoded, versions."""
 
     encoder: str
     dimension: int
     quantizer: str
     chunk_size: int
     overlap: int
+    embedded: str
     analyzer: str
     cutter: str
     projection: str
@@ -54,20 +56,26 @@ class Wanted:
     chunk_size: int | None
     overlap: int | None
     anew: bool = False
+    embed: str | None = None
 
     def check_values(self) -> None:
-        """Raise `invalid_chunk_window` for a given value that no file could hold, before any file is touched."""
+        """Raise `invalid_chunk_window` or `invalid_parameter` for a given value that no file could hold."""
+        if self.embed is not None and self.embed not in METHODS:
+            raise InvalidParameter(f"embed: one of {', '.join(METHODS)} is required, another given")
         size = MAX_WINDOW if self.chunk_size is None else self.chunk_size
         checked_window(size, 0 if self.overlap is None else self.overlap)
 
     def for_new_file(self) -> Contract:
-        """Return the contract of a new file; raises `invalid_chunk_window`."""
+        """Return the contract of a new file; raises `invalid_chunk_window` and `invalid_parameter`."""
         size = DEFAULT_SIZE if self.chunk_size is None else self.chunk_size
         # A reader who asks for windows smaller than the default overlap means no error by leaving it out.
         overlap = (DEFAULT_OVERLAP if size > DEFAULT_OVERLAP else 0) if self.overlap is None else self.overlap
         size, overlap = checked_window(size, overlap)
-        encoder = self.encoder or TermEncoder()
-        return Contract(encoder.identifier, encoder.dimension, quantizer_of(encoder).name, size, overlap, *_versions())
+        encoder, embedded = self.encoder or TermEncoder(), METHODS[self.embed or "chunk"]
+        if embedded == HEADED and not encoder.dimension:
+            raise InvalidParameter("embed: a dense encoder is required for headed chunks, term counts given")
+        named = (encoder.identifier, encoder.dimension, quantizer_of(encoder).name)
+        return Contract(*named, size, overlap, embedded, *_versions())
 
     def check_against(self, stored: Contract) -> None:
         """Raise `index_projection_contract_changed_rebuild_required`, naming both values, at the first difference."""
@@ -77,6 +85,7 @@ class Wanted:
             if self.encoder
             else (None, None, None)
         )
+        known = stored.embedded if stored.embedded in METHODS.values() else CHUNK
         given: tuple[tuple[str, object, object], ...] = (
             ("schema", schema, stored.schema),
             ("encoder", encoder, stored.encoder),
@@ -84,6 +93,7 @@ class Wanted:
             ("quantizer", quantizer, stored.quantizer),
             ("chunk_size", self.chunk_size, stored.chunk_size),
             ("overlap", self.overlap, stored.overlap),
+            ("embedded", METHODS[self.embed] if self.embed else known, stored.embedded),
             ("analyzer", analyzer, stored.analyzer),
             ("cutter", cutter, stored.cutter),
             ("projection", projection, stored.projection),
@@ -120,6 +130,7 @@ def read_contract(connection: Connection, table: str = CONTRACT) -> Contract:
     """Return a stored contract, or raise `index_corrupt`."""
     rows = connection.run(f"SELECT name, value FROM {table} ORDER BY name")
     values = {name: value for name, value in rows if isinstance(name, str) and isinstance(value, str)}
+    values.setdefault("embedded", CHUNK)  # files that were made before there was a choice
     names = {field.name for field in fields(Contract)}
     if set(values) != names:
         raise IndexCorrupt(f"the contract needs {len(names)} fields, {len(names & set(values))} are stored")
@@ -135,6 +146,7 @@ def read_contract(connection: Connection, table: str = CONTRACT) -> Contract:
         values["quantizer"],
         size,
         overlap,
+        values["embedded"],
         values["analyzer"],
         values["cutter"],
         values["projection"],

@@ -21,9 +21,11 @@ NORM_TOLERANCE = 1e-3
 class StoredVector:
     """A dense vector as it is stored: float32 little-endian, and its int8 codes with the norms that bound their error.
 
-    `truncated` tells whether its text was cut at the encoder's token limit.
+    `text_sha256` is the digest of the text that was encoded; `truncated` tells whether it was cut at the encoder's
+    token limit.
     """
 
+    text_sha256: str
     blob: bytes
     truncated: bool
     codes: bytes
@@ -54,7 +56,7 @@ def coded_vectors(raw: Mapping[str, tuple[bytes, bool]], quantizer: Quantizer) -
     rows = quantizer.coded(matrix)
     norms = zip(rows.codes, rows.residuals.tolist(), rows.norms.tolist(), strict=True)
     return {
-        text: StoredVector(blob, cut, codes.tobytes(), residual, norm)
+        text: StoredVector(text, blob, cut, codes.tobytes(), residual, norm)
         for (text, (blob, cut)), (codes, residual, norm) in zip(raw.items(), norms, strict=True)
     }
 

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "kbretrieval"
 # A room may import the rooms before it. A new module finds its place here, and nowhere else is the order written down.
 ORDER = [
     *("_version", "errors", "identity", "options", "hit_format", "results", "model"),
-    *("markdown_source", "json_source", "projection", "chunking", "analysis", "encoders"),
+    *("markdown_source", "json_source", "projection", "chunking", "analysis", "embedded", "encoders"),
     *("store", "snapshot", "engine", "channels", "fusion", "rerank", "retrieval"),
     *("citation", "derived", "lifecycle", "observers", "checking", "repair", "maintenance"),
     *("explaining", "migration", "index"),
