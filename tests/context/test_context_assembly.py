@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from kbretrieval import Provenance
-from kbretrieval.context import Budget, Item, Package, Piece, Policy, Role, Selection
+from kbretrieval import Provenance, retrieval
+from kbretrieval.context import Budget, Item, Package, Piece, Policy, Role, Selection, material
 from kbretrieval.context.rendering import SEPARATOR
 from kbretrieval.errors import ContextMustReadMissing
 from kbretrieval.store.connection import Connection
-from tests.context.place import BODIES, LEAVE, REFUND, Place
+from tests.context.place import ALICE, BODIES, LEAVE, REFUND, Place
 from tests.unit.doubles import code_of, error_of
 
 
@@ -149,6 +149,30 @@ def test_the_price_is_the_exact_number_of_bytes(place: Place) -> None:
     assert account.input_bytes == package.bytes == size(package.text)
     assert (account.output_tokens, account.output_left) == (0, Budget().output_tokens)
     assert account.input_left == Budget().total_bytes - package.bytes
+
+
+@pytest.mark.promise("CTX-21")
+def test_there_is_one_default_budget(place: Place) -> None:
+    scope = place.tasks.authorize_scope(ALICE, "T-7", "answering", Selection(["policies"]))
+    assert scope.budget == Budget() == Policy().limits
+
+
+@pytest.mark.promise("CTX-12")
+def test_what_was_verified_is_what_is_used(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each body is read once, and the rows of a search come from the one read that proved their commit."""
+    loaded: list[int] = []
+    shown: list[int] = []
+    body, rows = material.document_by_key, retrieval.found_chunks
+    monkeypatch.setattr(material, "document_by_key", lambda at, key: loaded.append(key) or body(at, key))
+    monkeypatch.setattr(retrieval, "found_chunks", lambda *given: shown.extend(given[2]) or rows(*given))
+    scope = place.scope()
+    pieces = [Piece("refund", 0, 10), "leave", Piece("refund", 10, 20)]
+    package = place.tasks.assemble(scope, must_read=pieces)
+    assert len(loaded) == len(set(loaded)) == 2
+    found = place.tasks.search(scope, "退款期限")
+    assert len(shown) == len(set(shown)) >= len(found.rows) == 1
+    assert [item.doc_id for item in package.items] == ["refund", "leave", "refund"]
+    assert len(loaded) == 2, "a search loads no body"
 
 
 @pytest.mark.promise("CTX-25")

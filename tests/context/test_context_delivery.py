@@ -89,7 +89,7 @@ def test_a_refused_delivery_marks_nothing_and_leaves_its_code(place: Place, code
     assert place.tasks.account(scope).calls[-1].code == code
 
 
-@pytest.mark.promise("CTX-47")
+@pytest.mark.promise("CTX-47", "CTX-39")
 def test_what_was_delivered_before_a_revocation_stays_delivered(place: Place) -> None:
     snapshot = place.snapshot()
     receipt = place.tasks.deliver(snapshot.id, ALICE, _text(place, snapshot.id))

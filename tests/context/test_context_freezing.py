@@ -262,6 +262,16 @@ def test_a_purge_empties_the_fragments_of_deleted_documents(place: Place) -> Non
     assert place.index.check() == ()
 
 
+@pytest.mark.promise("CTX-71", "CTX-32")
+def test_a_part_that_is_called_purged_and_holds_text_is_damaged(place: Place) -> None:
+    snapshot = place.snapshot()
+    sql(place.path, "UPDATE context_parts SET reason = 'source_purged' WHERE kind = 'fragment'")
+    report = place.tasks.check_dependencies(snapshot.id)
+    assert (report.intact, report.codes) == (False, ("context_snapshot_damaged",))
+    assert place.tasks.replay(snapshot.id, ALICE).reason == "context_snapshot_damaged"
+    assert code_of(place.tasks.inspect, snapshot.id, ALICE) == "context_snapshot_damaged"
+
+
 @pytest.mark.promise("CTX-71")
 def test_a_purge_of_an_index_without_tasks_has_nothing_to_do(tmp_path: Path) -> None:
     with Index.open(tmp_path / "kb.sqlite") as index:
