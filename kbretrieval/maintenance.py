@@ -18,7 +18,7 @@ from kbretrieval.store.documents import DocumentRow, acl_of, blank_tombstones, d
 from kbretrieval.store.fragments import empty_fragments
 from kbretrieval.store.inspection import file_bytes, rewrite_fts, vacuum
 from kbretrieval.store.schema import STAGED
-from kbretrieval.store.staging import delete_outdated, drop_staging
+from kbretrieval.store.staging import delete_outdated, drop_past, give_up_staging
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,7 @@ def purge(engine: Engine) -> PurgeResult:
         blanked = blank_tombstones(connection)
         empty_fragments(connection)
         staging = is_staging(connection)
+    drop_past(connection)
     if staging:
         _purge_staging(connection)
     vacuum(connection)
@@ -126,8 +127,10 @@ def purge(engine: Engine) -> PurgeResult:
 def _purge_staging(connection: Connection) -> None:
     """Drop the generation that is being filled, where no run holds the lock that its migration would."""
     try:
-        with connection.lone_run(wait_seconds=0), connection.write():
-            drop_staging(connection)
+        with connection.lone_run(wait_seconds=0):
+            with connection.write():
+                give_up_staging(connection)
+            drop_past(connection)
             return
     except Busy:
         pass

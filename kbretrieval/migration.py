@@ -33,7 +33,8 @@ from kbretrieval.store.staging import (
     begin_staging,
     chunk_total,
     delete_outdated,
-    drop_staging,
+    drop_past,
+    give_up_staging,
     live_documents,
     stage_document,
     staged_contract,
@@ -144,11 +145,14 @@ def _opened(path: Path, wait_seconds: float) -> Iterator[Connection]:
 def _migrated(connection: Connection, wanted: Wanted, progress: Progress) -> MigrationResult:
     with connection.read():
         stored = read_contract(connection)  # not as it was at opening: another migration may have come before this one
+    drop_past(connection)
     target = _target(wanted, stored)
     if target == stored:
         return _unchanged(connection, stored)
     encoder = wanted.encoder or _loaded(stored)
-    return _Filling(connection, stored, target, encoder, progress).run()
+    result = _Filling(connection, stored, target, encoder, progress).run()
+    drop_past(connection)
+    return result
 
 
 def _target(wanted: Wanted, stored: Contract) -> Contract:
@@ -171,8 +175,9 @@ def _loaded(stored: Contract) -> Encoder:
 
 def _unchanged(connection: Connection, stored: Contract) -> MigrationResult:
     with connection.write():
-        drop_staging(connection)
+        give_up_staging(connection)
         documents, count = live_documents(connection), chunk_total(connection)
+    drop_past(connection)
     return MigrationResult("unchanged", stored, stored, documents, count, count, 0, 0, 0, 0)
 
 
@@ -216,10 +221,13 @@ class _Filling:
     def _begin(self) -> None:
         connection = self._connection
         with connection.write():
-            if staged_contract(connection) == self._target:
-                delete_outdated(connection)
-            else:
+            if staged_contract(connection) != self._target:
+                give_up_staging(connection)
+        drop_past(connection)
+        with connection.write():
+            if staged_contract(connection) is None:
                 begin_staging(connection, self._target)
+            delete_outdated(connection)
             self._resumed, self._total = staged_documents(connection), live_documents(connection)
 
     def _fill(self, keys: Sequence[int]) -> None:

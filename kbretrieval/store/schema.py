@@ -21,6 +21,8 @@ take the names of the serving ones (MIG-1):
 next_chunks, next_postings, next_vectors, next_vector_codes, next_chunks_fts   the generation that is being filled
 next_contract   what it will be
 next_documents  which state of which document its rows were made from
+
+The tables that served before are past_chunks, past_postings and so on, until they are dropped.
 """
 
 from dataclasses import dataclass
@@ -50,6 +52,7 @@ class Tables:
 
 SERVING = Tables("chunks", "postings", "vectors", "vector_codes", FTS_TABLE)
 STAGED = Tables("next_chunks", "next_postings", "next_vectors", "next_vector_codes", f"next_{FTS_TABLE}")
+PAST = Tables("past_chunks", "past_postings", "past_vectors", "past_vector_codes", f"past_{FTS_TABLE}")
 
 # An index keeps its name when its table is renamed, so two generations take turns; no statement names an index.
 INDEX_NAMES = (("chunks_of_document", "vectors_of_text"), ("chunks_of_document_2", "vectors_of_text_2"))

@@ -2,13 +2,14 @@
 
 Its tables are there from the first transaction of a migration until the switch renames them, or until they are dropped.
 No reader looks at them. A change of a document removes its rows from them in the same transaction (`delete_chunks`), so
-what stands there was made from the present text, or is found out by the document's commit number.
+what stands there was made from the present text, or is found out by the document's commit number. The switch gives
+names only, whatever the size; the tables that served before are dropped after it, a part at a time.
 """
 
 from collections.abc import Sequence
 
 from kbretrieval.errors import IndexCorrupt
-from kbretrieval.store.chunk_rows import PreparedChunk, delete_staged, insert_chunks, is_staging
+from kbretrieval.store.chunk_rows import PreparedChunk, delete_staged, insert_chunks, is_staging, table_names
 from kbretrieval.store.commits import forget_forerunners, next_commit
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.contract import CONTRACT, Contract, read_contract, write_contract
@@ -16,13 +17,19 @@ from kbretrieval.store.documents import DocumentRow
 from kbretrieval.store.schema import (
     CREATE_STAGED_DOCUMENTS,
     INDEX_NAMES,
+    PAST,
     SERVING,
     STAGED,
     STAGED_CONTRACT,
     STAGED_DOCUMENTS,
+    Tables,
     create_contract,
     create_generation,
 )
+
+ROWS_IN_ONE_TRANSACTION = 2048
+# Taking rows out of an index in key order would touch a page of it for each row.
+_INDEXES = "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?"
 
 _OUTDATED = (
     f"SELECT n.doc_key FROM {STAGED_DOCUMENTS} n LEFT JOIN documents d ON d.doc_key = n.doc_key"
@@ -36,8 +43,7 @@ def staged_contract(connection: Connection) -> Contract | None:
 
 
 def begin_staging(connection: Connection, contract: Contract) -> None:
-    """Make empty tables for a generation, in place of any others; inside a write transaction."""
-    drop_staging(connection)
+    """Make empty tables for a generation, where there are none; inside a write transaction."""
     connection.run(create_contract(STAGED_CONTRACT))
     connection.run(CREATE_STAGED_DOCUMENTS)
     taken = {name for (name,) in connection.run("SELECT name FROM sqlite_schema WHERE type = 'index'")}
@@ -46,10 +52,49 @@ def begin_staging(connection: Connection, contract: Contract) -> None:
     write_contract(connection, contract, STAGED_CONTRACT)
 
 
-def drop_staging(connection: Connection) -> None:
-    """Remove the generation that is being filled, if there is one; inside a write transaction."""
-    for table in (STAGED_CONTRACT, STAGED_DOCUMENTS, *STAGED.names()):
-        connection.run(f"DROP TABLE IF EXISTS {table}")
+def give_up_staging(connection: Connection) -> None:
+    """Leave the generation that is being filled, if there is one, to be dropped; inside a write transaction.
+
+    `drop_past` must have come before, and must come after.
+    """
+    if is_staging(connection):
+        _rename(connection, STAGED, PAST)
+        _drop_notes(connection)
+
+
+def _rename(connection: Connection, tables: Tables, names: Tables) -> None:
+    for table, name in zip(tables.names(), names.names(), strict=True):
+        connection.run(f"ALTER TABLE {table} RENAME TO {name}")
+
+
+def _drop_notes(connection: Connection) -> None:
+    for table in (STAGED_CONTRACT, STAGED_DOCUMENTS):
+        connection.run(f"DROP TABLE {table}")
+
+
+def drop_past(connection: Connection) -> None:
+    """Drop what served before or was given up, if it is there; each part in a write transaction of its own."""
+    while True:
+        with connection.write():
+            there = table_names(connection)
+            left = [table for table in PAST.names() if table in there]
+            if not left:
+                return
+            _drop_part(connection, left[0])
+
+
+def _drop_part(connection: Connection, table: str) -> None:
+    """Drop a table, or the first rows of one that has many; FTS5's, whose rows are costly to take out, at once."""
+    if table != PAST.fts:
+        for (index,) in connection.run(_INDEXES, (table,)):
+            connection.run(f"DROP INDEX {index}")
+        limit = connection.run(
+            f"SELECT chunk_key FROM {table} ORDER BY chunk_key LIMIT 1 OFFSET ?", (ROWS_IN_ONE_TRANSACTION,)
+        )
+        if limit:
+            connection.run(f"DELETE FROM {table} WHERE chunk_key < ?", limit[0])
+            return
+    connection.run(f"DROP TABLE {table}")
 
 
 def live_documents(connection: Connection) -> int:
@@ -130,7 +175,7 @@ def expect_whole(connection: Connection) -> None:
 
 
 def switch(connection: Connection, contract: Contract) -> int:
-    """Let the staged generation serve in place of the old one, which is dropped; return the commit.
+    """Let the staged generation serve in place of the old one, which is left to be dropped; return the commit.
 
     Inside a write transaction. Nothing descends from an earlier commit: every snapshot, in every process, begins anew,
     and reads the contract (MIG-2).
@@ -139,15 +184,13 @@ def switch(connection: Connection, contract: Contract) -> int:
     last_key = connection.run(
         "SELECT max(seq) FROM sqlite_sequence WHERE name IN (?, ?)", (SERVING.chunks, STAGED.chunks)
     )
-    for table in SERVING.names():
-        connection.run(f"DROP TABLE {table}")
-    for staged, serving in zip(STAGED.names(), SERVING.names(), strict=True):
-        connection.run(f"ALTER TABLE {staged} RENAME TO {serving}")
+    _rename(connection, SERVING, PAST)
+    _rename(connection, STAGED, SERVING)
     connection.run("DELETE FROM sqlite_sequence WHERE name IN (?, ?)", (SERVING.chunks, STAGED.chunks))
     connection.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (SERVING.chunks, last_key[0][0] or 0))
     connection.run(f"DELETE FROM {CONTRACT}")
     write_contract(connection, contract)
-    drop_staging(connection)
+    _drop_notes(connection)
     commit = next_commit(connection, "migrate", *contract.to_dict().values())
     forget_forerunners(connection, commit)
     return commit

@@ -11,8 +11,9 @@ from kbretrieval.encoders.bge import BGEEncoder
 from kbretrieval.encoders.port import Encoding
 from kbretrieval.migration import MigrationTick, migrate
 from kbretrieval.model.files import FOLDER_VARIABLE
-from kbretrieval.store import chunk_rows
-from kbretrieval.store.schema import STAGED, STAGED_CONTRACT, STAGED_DOCUMENTS
+from kbretrieval.store import chunk_rows, staging
+from kbretrieval.store.connection import Connection
+from kbretrieval.store.schema import PAST, STAGED, STAGED_CONTRACT, STAGED_DOCUMENTS
 from tests.unit.doubles import RandomVectors, Table, code_of, docs, error_of, logical_dump, sql
 from tests.unit.test_purge import residue
 
@@ -20,6 +21,7 @@ ALICE = Context("acme", "alice")
 CHANGED = "index_projection_contract_changed_rebuild_required"
 TERMS = TermEncoder()
 STAGING = (STAGED_CONTRACT, STAGED_DOCUMENTS, *STAGED.names())
+DEAD = (*STAGING, *PAST.names())
 
 
 class Counted(RandomVectors):
@@ -57,7 +59,7 @@ def filled(path: Path, encoder: Any = None, size: int = 60, overlap: int = 10) -
 
 def left_over(path: Path) -> list[str]:
     """Tables of a generation that does not serve."""
-    return [name for (name,) in sql(path, "SELECT name FROM sqlite_schema") if name in STAGING]
+    return [name for (name,) in sql(path, "SELECT name FROM sqlite_schema") if name in DEAD]
 
 
 def stopping(after: int) -> Callable[[MigrationTick], None]:
@@ -568,3 +570,42 @@ def test_a_change_that_left_the_next_generation_alone_is_found_by_its_commit(
     with Index.open(half_done) as index:
         assert index.check() == ()
         assert set(docs(index.search("住宿限额", ALICE, 50))) == {"餐费", "交通", "培训"}
+
+
+@pytest.mark.promise("MIG-1", "MIG-4")
+def test_the_old_generation_goes_in_parts(index_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that nobody waits long for the lock; ended in the middle, the next run drops the rest."""
+    filled(index_path, Table("table-2"))
+    monkeypatch.setattr(staging, "ROWS_IN_ONE_TRANSACTION", 7)
+    parts, whole = list[str](), staging._drop_part
+
+    def part(connection: Connection, table: str) -> None:
+        whole(connection, table)
+        if parts.count(PAST.postings) == 2:
+            raise Stopped
+        parts.append(table)
+
+    monkeypatch.setattr(staging, "_drop_part", part)
+    with pytest.raises(Stopped):
+        migrate(index_path, Table("table-2"), chunk_size=30, overlap=5)
+    assert parts.count(PAST.vectors) > 3 and set(left_over(index_path)) == {PAST.postings, PAST.chunks}
+    with Index.open(index_path, Table("table-2"), 30, 5) as index:
+        assert index.check() == ()
+        index.delete("acme", "住宿", 2)
+        assert not any("住宿" in text for (text,) in sql(index_path, f"SELECT text FROM {PAST.chunks}"))
+        assert sql(index_path, f"SELECT count(*) FROM {PAST.chunks}") > [(0,)]
+        monkeypatch.setattr(staging, "_drop_part", whole)
+        assert migrate(index_path).state == "unchanged"
+        assert (left_over(index_path), index.check()) == ([], ())
+
+
+@pytest.mark.promise("MIG-4", "DEL-5")
+def test_a_purge_drops_what_served_before(index_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(index_path)
+    monkeypatch.setattr(migration, "drop_past", lambda connection: None)
+    migrate(index_path, chunk_size=30, overlap=5)
+    assert set(left_over(index_path)) == set(PAST.names())
+    with Index.open(index_path) as index:
+        index.upsert("acme", "住宿", 2, "markdown", page("新住宿"), ["alice"])
+        index.purge()
+        assert (left_over(index_path), index.check()) == ([], ())
