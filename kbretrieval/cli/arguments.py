@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kbretrieval.embedded import Embed
 from kbretrieval.encoders.port import Encoder
 from kbretrieval.errors import HitsListRequired, IndexMissing, InvalidJson, InvalidPath, InvalidText, SourceTooLarge
 from kbretrieval.identity import Context
@@ -48,6 +49,9 @@ Acl = Annotated[
     _text("--acl", "Who may read: a name, group:name or *; may be given again; else nobody.", "<entry>"),
 ]
 HitsFile = Annotated[Path, typer.Argument(help="JSON of `search --json`, or a list of hits; - is stdin.")]
+NewEmbed = Annotated[
+    Embed | None, typer.Option(help="For a new index; headed: bge is given each chunk below its headings.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from kbretrieval.cli.arguments import STDIN, Acl, AsJson, DocId, IndexFile, Tenant, open_existing, read_source
+from kbretrieval.cli.arguments import (
+    STDIN,
+    Acl,
+    AsJson,
+    DocId,
+    IndexFile,
+    NewEmbed,
+    Tenant,
+    open_existing,
+    read_source,
+)
 from kbretrieval.cli.output import as_json, say
 from kbretrieval.cli.shown import documents_table, fields_text
 from kbretrieval.errors import UnsupportedFormat
@@ -58,6 +68,7 @@ def add(
     encoder: Annotated[EncoderName | None, typer.Option(help="For a new index; else the stored one.")] = None,
     chunk_size: Annotated[int | None, typer.Option(help="Code points of a chunk; for a new index, else 220.")] = None,
     overlap: Annotated[int | None, typer.Option(help="Code points that chunks share; for a new index.")] = None,
+    embed: NewEmbed = None,
     json_output: AsJson = False,
 ) -> None:
     """Put one version of a document into an index; makes the index where there is none.
@@ -68,7 +79,7 @@ def add(
     """
     kind, source = format_of(file, source_format), read_source(file)
     chosen = None if encoder is None else encoder_named(encoder).encoder
-    with Index.open(index, chosen, chunk_size, overlap) as opened:
+    with Index.open(index, chosen, chunk_size, overlap, embed=embed) as opened:
         _print(opened.upsert(tenant, doc_id, revision, kind.value, source, acl or [], restore), json_output)
 
 

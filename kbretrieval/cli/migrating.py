@@ -12,6 +12,7 @@ from tqdm import tqdm
 from kbretrieval.cli.arguments import AsJson
 from kbretrieval.cli.output import as_json, say
 from kbretrieval.cli.shown import safe
+from kbretrieval.embedded import Embed
 from kbretrieval.evaluation.encoders import EncoderName, encoder_named
 from kbretrieval.migration import MigrationResult, MigrationTick, Progress
 from kbretrieval.migration import migrate as migrate_file
@@ -21,6 +22,9 @@ File = Annotated[Path, typer.Argument(help="The index file.")]
 Encoder = Annotated[EncoderName | None, typer.Option(help="The encoder to go to, else the one that it has.")]
 ChunkSize = Annotated[int | None, typer.Option(help="The chunk window in code points, else the one that it has.")]
 Overlap = Annotated[int | None, typer.Option(help="The overlap in code points, else the one that it has.")]
+ToEmbed = Annotated[
+    Embed | None, typer.Option(help="headed: bge is given each chunk below its headings; else what it has.")
+]
 
 
 def migrate(
@@ -28,6 +32,7 @@ def migrate(
     encoder: Encoder = None,
     chunk_size: ChunkSize = None,
     overlap: Overlap = None,
+    embed: ToEmbed = None,
     json_output: AsJson = False,
 ) -> None:
     """Bring an index to another encoder or window, in the same file, while others search and write.
@@ -40,7 +45,7 @@ def migrate(
     """
     chosen = None if encoder is None else encoder_named(encoder).encoder
     with _bar() as progress:
-        result = migrate_file(file, chosen, chunk_size, overlap, progress=progress)
+        result = migrate_file(file, chosen, chunk_size, overlap, embed=embed, progress=progress)
     say(as_json(result.to_dict()) if json_output else _text(result))
 
 
@@ -57,7 +62,7 @@ def _text(result: MigrationResult) -> str:
 
 
 def _contract(contract: Contract) -> str:
-    return safe(f"{contract.encoder}, window {contract.chunk_size}, overlap {contract.overlap}")
+    return safe(f"{contract.encoder}, window {contract.chunk_size}, overlap {contract.overlap}, {contract.embedded}")
 
 
 @contextmanager

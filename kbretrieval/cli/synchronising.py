@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import typer
 from tqdm import tqdm
 
-from kbretrieval.cli.arguments import AsJson, IndexFile, Tenant, given_text, is_new
+from kbretrieval.cli.arguments import AsJson, IndexFile, NewEmbed, Tenant, given_text, is_new
 from kbretrieval.cli.output import as_json, say
 from kbretrieval.cli.run_shown import report_text
 from kbretrieval.cli.shown import safe
+from kbretrieval.embedded import Embed
 from kbretrieval.encoders.port import Encoder
 from kbretrieval.errors import ModelMissing
 from kbretrieval.evaluation.encoders import EncoderName, encoder_named
@@ -57,6 +58,7 @@ def sync(
     acl: AclFile,
     encoding: Encoding = None,
     encoder: NewEncoder = None,
+    embed: NewEmbed = None,
     restore: Restore = None,
     restore_all: RestoreAll = False,
     confirm_deletions: ConfirmDeletions = 0,
@@ -79,7 +81,7 @@ def sync(
         "confirm_deletions": confirm_deletions,
         "dry_run": dry_run,
     }
-    with _opened(index, encoder, source, dry_run) as opened, _bars() as progress:
+    with _opened(index, (encoder, embed), source, dry_run) as opened, _bars() as progress:
         report = synchronise(opened, source, policy, tenant=tenant, progress=progress, **options)
     say(as_json(report.to_dict()) if json_output else report_text(report))
     refusal = report.refusal()
@@ -88,10 +90,13 @@ def sync(
 
 
 @contextmanager
-def _opened(path: Path, name: EncoderName | None, source: FolderSource, dry_run: bool) -> Iterator[Index | None]:
+def _opened(
+    path: Path, chosen: tuple[EncoderName | None, Embed | None], source: FolderSource, dry_run: bool
+) -> Iterator[Index | None]:
     """Open the index; a new one is made last, when nothing stands against the run. A dry run makes none (SYN-8)."""
+    name, embed = chosen
     if not is_new(path):
-        with Index.open(path, None if name is None else encoder_named(name).encoder) as opened:
+        with Index.open(path, None if name is None else encoder_named(name).encoder, embed=embed) as opened:
             yield opened
         return
     encoder = _for_new_index(name)
@@ -99,7 +104,7 @@ def _opened(path: Path, name: EncoderName | None, source: FolderSource, dry_run:
     if dry_run:
         yield None
         return
-    with Index.open(path, encoder, CHUNK_SIZE, OVERLAP) as opened:
+    with Index.open(path, encoder, CHUNK_SIZE, OVERLAP, embed=embed) as opened:
         yield opened
 
 
