@@ -58,7 +58,7 @@ def _struck(number: int, after: bool) -> None:
 
 
 def _switch_in_two() -> None:
-    """A broken build: the old generation is gone before the new one has its name."""
+    """A broken build: the old generation has lost its name before the new one has it."""
     original = migration.switch
 
     def switch(connection: Connection, contract: Any) -> int:
@@ -66,7 +66,7 @@ def _switch_in_two() -> None:
 
         def halting(statement: str, values: Any = ()) -> Any:
             rows = run(statement, values)
-            if statement.startswith("DROP TABLE chunks"):
+            if statement.startswith("ALTER TABLE chunks"):
                 run("COMMIT")
                 run("BEGIN IMMEDIATE")
             return rows

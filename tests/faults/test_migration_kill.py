@@ -85,13 +85,12 @@ def test_killed_right_before_and_after_the_commit_that_switches(old: Path, tmp_p
     folder.mkdir()
     with Worker("tests.faults.migrating") as worker:
         last = statements(worker, old, tmp_path)
-        for number in range(last - 9, last + 1):
+        for number in range(last - 60, last + 1, 4):
             path, end = killed(worker, old, folder, number)
             assert end == signal.SIGKILL
             with Index.open(path, DENSE) as index:
                 ends.append("new" if index.contract.chunk_size == NEW[0] else "old")
                 assert index.check() == ()
-            assert (left_over(path) == []) == (ends[-1] == "new")
     assert ends == sorted(ends, reverse=True)
     assert set(ends) == {"old", "new"}
 
@@ -102,7 +101,7 @@ def test_a_build_that_switches_in_two_transactions_is_caught(old: Path, tmp_path
     folder.mkdir()
     with Worker("tests.faults.migrating", "broken") as worker:
         last = statements(worker, old, tmp_path)
-        for number in range(last - 30, last, 5):
+        for number in range(last - 70, last - 25, 3):
             path, _ = killed(worker, old, folder, number)
             broken += not {"chunks", "postings"} <= {name for (name,) in sql(path, "SELECT name FROM sqlite_schema")}
     assert broken > 0
