@@ -47,7 +47,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     Chapter(15, "15_evaluation.ipynb", "评估", "满分说明了什么，没说明什么？", published=True),
     Chapter(16, "16_maintenance.ipynb", "走向可维护", "换模型、换库时什么不能变？", published=True),
     Chapter(17, "17_offline.ipynb", "离线混合检索", "不装模型也能解释融合吗？", published=True),
-    Chapter(18, "18_replay.ipynb", "冻结与回放", "一次任务到底用了什么材料？"),
+    Chapter(18, "18_replay.ipynb", "冻结与回放", "一次任务到底用了什么材料？", published=True),
 )
 
 
