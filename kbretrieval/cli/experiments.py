@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbretrieval.cli.output import as_json, write_report
-from kbretrieval.cli.quality import SetRequest, Shown, Style, Vectors, evaluate_testset
+from kbretrieval.cli.quality import SetRequest, Shown, Style, Vectors, compare_layouts, evaluate_testset
 from kbretrieval.errors import InvalidParameter
 from kbretrieval.evaluation.claims import Evaluation, demo_claim, evaluation_claim, versions
 from kbretrieval.evaluation.corpus import BOOK_CONTEXT, BOOK_WINDOW, load_corpus, write_manifest
@@ -63,17 +63,22 @@ def evaluation(
     testset: TestSet = None,
     vectors: Vectors = None,
     style: Shown = Style.JSON,
+    cut: Annotated[bool, typer.Option("--cut", help="With --testset: whole passages beside cut ones.")] = False,
 ) -> None:
     """Evaluate the three modes on the book's queries; an access violation aborts and writes no report.
 
-    With --testset it measures every fusion on that set instead, the title rule on and off.
+    With --testset it measures every fusion on that set instead, the title rule on and off; with --cut as well, what
+    cutting passages costs, and what their headings bring back.
     Example: kbretrieval evaluate --encoder terms --output build/term-evaluation.json
     """
     if testset is not None:
         if fixtures is not None:
             raise InvalidParameter("one of --testset and --fixtures is allowed, 2 given")
-        evaluate_testset(SetRequest(testset, encoder, vectors, style, output, evidence))
+        request = SetRequest(testset, encoder, vectors, style, output, evidence)
+        (compare_layouts if cut else evaluate_testset)(request)
         return
+    if cut:
+        raise InvalidParameter("--testset is required with --cut, none given")
     _book_alone(fixtures, evidence)
     corpus = load_corpus(fixtures)
     chosen = encoder_named(encoder)

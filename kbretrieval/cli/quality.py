@@ -11,8 +11,9 @@ import typer
 from kbretrieval.cli.output import as_json, write_report
 from kbretrieval.evaluation.calibration import calibrate
 from kbretrieval.evaluation.calibration_claims import calibration_claim, calibration_report, calibration_table
-from kbretrieval.evaluation.collection import WHOLE_PASSAGES, collected
+from kbretrieval.evaluation.collection import WHOLE, collected
 from kbretrieval.evaluation.comparison import SEED, SINGLE, gains
+from kbretrieval.evaluation.cut_passages import cut_claim, cut_table, measured_layouts
 from kbretrieval.evaluation.encoders import EncoderName, encoder_named
 from kbretrieval.evaluation.quality_claims import Written, quality_argv, quality_claim
 from kbretrieval.evaluation.quality_report import QualityReport, quality_table
@@ -62,13 +63,24 @@ def evaluate_testset(request: SetRequest) -> None:
         runs = run_all(judged, collection, settings())
     searched = time.perf_counter()
     hybrid = [name for name in runs if name not in SINGLE]
-    report = QualityReport(judged, encoder, WHOLE_PASSAGES, runs, gains(runs, hybrid))
+    report = QualityReport(judged, encoder, WHOLE.window, runs, gains(runs, hybrid))
     if request.evidence is not None:
         argv = quality_argv("evaluate", judged, request.encoder)
         seconds = {"encode_and_index": round(filled - begun, 1), "search_and_fuse": round(searched - filled, 1)}
         quality_claim(report, Written(request.encoder, request.evidence, argv), seconds)
     table = request.style is Style.TABLE
     write_report(quality_table(report) if table else as_json(report.to_dict()), request.output)
+
+
+def compare_layouts(request: SetRequest) -> None:
+    """Compare whole passages with passages that are cut; evidence and report are written as asked."""
+    judged, encoder = request.loaded()
+    report = measured_layouts(judged, encoder)
+    if request.evidence is not None:
+        argv = quality_argv("evaluate", judged, request.encoder, ("--cut",))
+        cut_claim(report, Written(request.encoder, request.evidence, argv))
+    table = request.style is Style.TABLE
+    write_report(cut_table(report) if table else as_json(report.to_dict()), request.output)
 
 
 def calibration(

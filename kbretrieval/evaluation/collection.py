@@ -10,10 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tqdm import tqdm
 
-from kbretrieval.chunking import MAX_WINDOW, chunks
+from kbretrieval.chunking import DEFAULT_OVERLAP, DEFAULT_SIZE, MAX_WINDOW, chunks
+from kbretrieval.embedded import METHODS, Embed, embedded_text
 from kbretrieval.evaluation.testset import JudgedSet, Passage
 from kbretrieval.evaluation.vector_cache import VectorCache
 from kbretrieval.fusion import left_out_score
@@ -25,9 +27,33 @@ from kbretrieval.results import Hit
 
 READER = Context("testset", "reader")
 EVERYBODY, NOBODY = ["*"], ["nobody"]
-WHOLE_PASSAGES = (MAX_WINDOW, 0)
 
 Rows = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How passages stand in an index: as plain text or as Markdown below their title; the window of their chunks in
+    code points; and what is encoded of a chunk."""
+
+    name: str
+    format: Literal["text", "markdown"]
+    window: tuple[int, int]
+    embed: Embed
+
+    def source(self, passage: Passage) -> str:
+        """Return what is indexed of a passage."""
+        return passage.markdown if self.format == "markdown" else passage.source
+
+    def encoded(self, passage: Passage) -> list[str]:
+        """Return the text of each of its chunks that an encoder is given."""
+        cut = chunks(project(self.source(passage), self.format), *self.window)
+        return [embedded_text(METHODS[self.embed], chunk.heading_path, chunk.text) for chunk in cut]
+
+
+WHOLE = Layout("whole", "text", (MAX_WINDOW, 0), "chunk")
+CUT = Layout("cut", "markdown", (DEFAULT_SIZE, DEFAULT_OVERLAP), "chunk")
+HEADED = Layout("headed", "markdown", (DEFAULT_SIZE, DEFAULT_OVERLAP), "headed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +133,18 @@ class Collection:
         return self.index.status(READER.tenant, document).acl_revision or 1
 
 
-def _texts(passages: Sequence[Passage], window: tuple[int, int]) -> list[str]:
-    return [chunk.text for item in passages for chunk in chunks(project(item.source, "text"), *window)]
-
-
 @contextmanager
-def collected(
-    judged: JudgedSet, encoder: VectorCache, window: tuple[int, int] = WHOLE_PASSAGES
-) -> Iterator[Collection]:
+def collected(judged: JudgedSet, encoder: VectorCache, layout: Layout = WHOLE) -> Iterator[Collection]:
     """Give the collection of a test set: encoded (what the cache lacks) and put into an index of a temporary folder.
 
-    `window` is size and overlap of chunks in code points. Raises the errors of `Index.open` and `Index.upsert`.
+    Raises the errors of `Index.open` and `Index.upsert`.
     """
-    encoder.warm(_texts(judged.passages, window), query=False, label="passages")
+    encoder.warm([text for item in judged.passages for text in layout.encoded(item)], query=False, label="passages")
     encoder.warm([question.text for question in judged.questions], query=True, label="queries")
     with (
         tempfile.TemporaryDirectory() as folder,
-        Index.open(Path(folder) / "testset.sqlite", encoder, *window) as index,
+        Index.open(Path(folder) / "testset.sqlite", encoder, *layout.window, embed=layout.embed) as index,
     ):
         for passage in tqdm(judged.passages, desc="indexing", disable=None, file=sys.stderr):
-            index.upsert(READER.tenant, passage.id, 1, "text", passage.source, EVERYBODY)
+            index.upsert(READER.tenant, passage.id, 1, layout.format, layout.source(passage), EVERYBODY)
         yield Collection(index, encoder)

@@ -42,6 +42,16 @@ class Passage:
         """
         return "\n".join(part for part in (self.title, self.text) if part)
 
+    @property
+    def markdown(self) -> str:
+        """The passage as Markdown: its title as the one heading above its text.
+
+        Example:
+            >>> Passage("p1", "年假", "五天。").markdown
+            '# 年假\\n\\n五天。'
+        """
+        return "\n\n".join(part for part in (f"# {self.title}" if self.title else "", self.text) if part)
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
