@@ -15,6 +15,7 @@ from kbretrieval.book.runner import NotebookRun, run_notebooks
 from kbretrieval.evidence.subjects import FOLDER_VARIABLE
 
 CONTRACT, RERANK, LIFECYCLE = "01_contract.ipynb", "08_rerank.ipynb", "13_lifecycle.ipynb"
+MAINTENANCE = "16_maintenance.ipynb"
 
 RunBroken = Callable[["Mutation | None", str], tuple[NotebookRun, list[str]]]
 
@@ -111,6 +112,27 @@ MUTATIONS = (
         "content_commit > ?",
         LIFECYCLE,
         "IndexCorrupt",
+    ),
+    Mutation(
+        "migration: keys begin anew in each generation",
+        "store/chunk_rows.py",
+        "_last_key(connection) + 1))",
+        'connection.run(f"SELECT 1 + ifnull(max(chunk_key), 0) FROM {tables.chunks}")[0][0]))',
+        MAINTENANCE,
+    ),
+    Mutation(
+        "sync: rights are given before the text is written",
+        "sync/plan.py",
+        '"restore": 2, "loosen": 3}',
+        '"restore": 2, "loosen": 1}',
+        MAINTENANCE,
+    ),
+    Mutation(
+        "observer: the caller's name in place of the label",
+        "observers/watch.py",
+        "self._observer(event(outcome, spent, checked_label(label)))",
+        "self._observer(event(outcome, spent, checked_label(principal)))",
+        MAINTENANCE,
     ),
 )
 
