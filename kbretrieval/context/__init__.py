@@ -17,9 +17,18 @@ from kbretrieval.context.account import Account, Call
 from kbretrieval.context.budget import Budget
 from kbretrieval.context.delivery import Consumption, Receipt
 from kbretrieval.context.dependencies import Dependency, Report
+from kbretrieval.context.ledger import PreferenceLedger
 from kbretrieval.context.listing import Listing, Summary
 from kbretrieval.context.package import Item, Omitted, Package
 from kbretrieval.context.policy import Policy, PolicyVersion, Role
+from kbretrieval.context.preferences import (
+    Counts,
+    Placed,
+    PreferenceReceipt,
+    Reranked,
+    Signal,
+    rerank_by_preference,
+)
 from kbretrieval.context.publication import Publication
 from kbretrieval.context.reading import Fragment
 from kbretrieval.context.rehearsal import rehearsal
@@ -29,6 +38,7 @@ from kbretrieval.context.search import Found, Left, Row
 from kbretrieval.context.selection import Piece, Selection
 from kbretrieval.context.snapshots import Part, Snapshot
 from kbretrieval.context.tasks import TaskContexts
+from kbretrieval.context.weights import Weights, weights_of
 
 __all__ = [
     "Account",
@@ -37,6 +47,7 @@ __all__ = [
     "Budget",
     "Call",
     "Consumption",
+    "Counts",
     "Dependency",
     "Found",
     "Fragment",
@@ -48,19 +59,27 @@ __all__ = [
     "Package",
     "Part",
     "Piece",
+    "Placed",
     "Policy",
     "PolicyVersion",
+    "PreferenceLedger",
+    "PreferenceReceipt",
     "Publication",
     "Receipt",
     "Refused",
     "Replay",
     "Report",
+    "Reranked",
     "Role",
     "Row",
     "Scope",
     "Selection",
+    "Signal",
     "Snapshot",
     "Summary",
     "TaskContexts",
+    "Weights",
     "rehearsal",
+    "rerank_by_preference",
+    "weights_of",
 ]

@@ -11,8 +11,9 @@ context_parts         the parts of each snapshot (its shape stands in `store.fra
 context_deliveries    what was sent: which snapshot, at which commit, the digest of the payload
 context_consumptions  what was really used of a snapshot
 context_publications  what was published on the basis of a snapshot, by its digest
+context_signals       the ledger of preferences: who did what with which document, and where it stood
 
-Scopes, snapshots and receipts are never changed; only a purge empties fragments.
+Scopes, snapshots, receipts and signals are never changed; only a purge empties fragments.
 """
 
 from kbretrieval.errors import ContextSchemaUnsupported
@@ -99,6 +100,18 @@ STATEMENTS = (
         text_bytes INTEGER NOT NULL,
         commit_number INTEGER NOT NULL
     ) STRICT""",
+    """CREATE TABLE context_signals (
+        signal_key INTEGER PRIMARY KEY AUTOINCREMENT,
+        tenant TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        about TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        generation TEXT NOT NULL,
+        weights_version TEXT NOT NULL,
+        commit_number INTEGER NOT NULL
+    ) STRICT""",
+    "CREATE INDEX context_signals_of_caller ON context_signals (tenant, principal, about)",
 )
 
 
