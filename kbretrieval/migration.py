@@ -104,11 +104,10 @@ def migrate(
 ) -> MigrationResult:
     """Bring an index file to another contract and return what was done; `None` means the stored value.
 
-    Others go on meanwhile, each call in one generation as a whole (MIG-2); hits from before the switch are dead then.
-    `embed` is `chunk` or `headed` (with its heading path; for a dense encoder).
-    An index that is open elsewhere follows, unless it was opened with an encoder or window that is no longer stored:
-    then its searches and content events are refused. Ended at any point, the next call with the same values goes on,
-    one with others starts over (MIG-4). Other runs of many transactions are kept out. `purge` gives the old pages back.
+    `embed`: see `Index.open`. Others go on meanwhile, each call in one generation as a whole (MIG-2); hits from before
+    the switch are dead then. An index that is open elsewhere follows; one that was opened with what is no longer stored
+    is refused searches and content events. Ended at any point, the next call with the same values goes on, one with
+    others starts over (MIG-4). Other runs of many transactions are kept out. `purge` gives the old pages back.
 
     Raises `index_missing`, `invalid_chunk_window`, `model_missing` and `encoder_unavailable` before any work,
     `index_corrupt` where a text and its digest disagree, the encoder's refusals, `busy`, and store errors. The old

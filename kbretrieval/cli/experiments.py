@@ -11,9 +11,9 @@ from kbretrieval.cli.output import as_json, write_report
 from kbretrieval.cli.quality import SetRequest, Shown, Style, Vectors, compare_layouts, evaluate_testset
 from kbretrieval.errors import InvalidParameter
 from kbretrieval.evaluation.claims import Evaluation, demo_claim, evaluation_claim, versions
-from kbretrieval.evaluation.corpus import BOOK_CONTEXT, BOOK_WINDOW, load_corpus, write_manifest
+from kbretrieval.evaluation.corpus import BOOK_CONTEXT, BOOK_WINDOW, Corpus, load_corpus, write_manifest
 from kbretrieval.evaluation.demo import run_demo
-from kbretrieval.evaluation.encoders import EncoderName, encoder_named
+from kbretrieval.evaluation.encoders import EncoderName, NamedChoice, encoder_named
 from kbretrieval.evaluation.report import book_view, evaluate
 from kbretrieval.evaluation.tails import vector_scores
 from kbretrieval.index import Index
@@ -76,13 +76,17 @@ def evaluation(
             raise InvalidParameter("one of --testset and --fixtures is allowed, 2 given")
         request = SetRequest(testset, encoder, vectors, style, output, evidence)
         (compare_layouts if cut else evaluate_testset)(request)
-        return
-    if cut:
+    elif cut:
         raise InvalidParameter("--testset is required with --cut, none given")
-    _book_alone(fixtures, evidence)
-    corpus = load_corpus(fixtures)
-    chosen = encoder_named(encoder)
-    options = BOOK if rerank is Switch.ON else SearchOptions(lexical=BOOK.lexical, rrf_k=BOOK.rrf_k)
+    else:
+        _book_alone(fixtures, evidence)
+        _book_evaluation(encoder_named(encoder), rerank is Switch.ON, load_corpus(fixtures), output, evidence)
+
+
+def _book_evaluation(
+    chosen: NamedChoice, title_rule: bool, corpus: Corpus, output: Path | None, evidence: Path | None
+) -> None:
+    options = BOOK if title_rule else SearchOptions(lexical=BOOK.lexical, rrf_k=BOOK.rrf_k)
     with (
         tempfile.TemporaryDirectory() as folder,
         Index.open(Path(folder) / "evaluation.sqlite", chosen.encoder, *BOOK_WINDOW) as index,
@@ -96,7 +100,7 @@ def evaluation(
         )
     view = book_view(corpus, reports, chosen.metadata, versions())
     if evidence is not None:
-        evaluation_claim(Evaluation(reports, corpus, chosen, rerank is Switch.ON, scores), evidence)
+        evaluation_claim(Evaluation(reports, corpus, chosen, title_rule, scores), evidence)
     write_report(as_json(view), output)
 
 
