@@ -8,7 +8,7 @@ from kbretrieval.context.bindings import members_of, present_policy, released_fo
 from kbretrieval.context.budget import Budget
 from kbretrieval.context.policy import PolicyVersion
 from kbretrieval.context.records import find_scope, insert_scope
-from kbretrieval.context.scope import Binding, Bound, Refused, Scope, digest_of
+from kbretrieval.context.scope import Binding, Bound, Refused, Scope
 from kbretrieval.context.selection import MAX_DOCUMENTS, Selection
 from kbretrieval.context.standing import Standing, refuse, scope_finding, stand
 from kbretrieval.errors import (
@@ -156,7 +156,7 @@ def stored_scope(connection: Connection, given: Scope) -> Scope:
     if type(given) is not Scope:
         raise ContextInputInvalid(f"a Scope is required, {type(given).__name__} given")
     stored = find_scope(connection, given.id)
-    if given.sha256 != stored.sha256 or digest_of(given) != stored.sha256:
+    if given != stored:
         raise ContextScopeAltered("the scope as it was stored is required, another given")
     return stored
 

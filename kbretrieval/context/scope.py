@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from kbretrieval.context.budget import Budget
-from kbretrieval.context.canonical import canonical, canonical_digest
+from kbretrieval.context.canonical import canonical
 from kbretrieval.errors import ContextPolicyReauthRequired
 from kbretrieval.identity import Context
+from kbretrieval.projection import digest
 from kbretrieval.results import Exported
 
 
@@ -89,12 +90,7 @@ class Scope(Exported):
 
     def sealed(self) -> "Scope":
         """Return the scope with the digest of its body."""
-        return replace(self, sha256=digest_of(self))
-
-
-def digest_of(scope: Scope) -> str:
-    """Return the digest of a scope's content, recomputed."""
-    return canonical_digest({n: v for n, v in scope.to_dict().items() if n not in ("id", "sha256")})
+        return replace(self, sha256=digest(self.body()))
 
 
 def _plain(kind: type[Any], value: Mapping[str, Any]) -> Any:

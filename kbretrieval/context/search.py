@@ -13,7 +13,7 @@ from kbretrieval.context.canonical import canonical_digest, utf8_bytes
 from kbretrieval.context.records import Spent, settle_call
 from kbretrieval.context.scope import Scope
 from kbretrieval.context.selection import Piece
-from kbretrieval.context.standing import Standing, document_finding
+from kbretrieval.context.standing import Standing, bound_finding
 from kbretrieval.engine import Engine
 from kbretrieval.errors import ContextFieldRemoved, ContextInputInvalid
 from kbretrieval.options import MAX_LIMIT, Mode, SearchOptions, checked_search
@@ -159,7 +159,7 @@ def _priced(engine: Engine, scope: Scope, price: int) -> tuple[Spent, tuple[list
 
 def _stale(engine: Engine, scope: Scope) -> tuple[dict[str, str], Standing]:
     now = usable(engine.connection, scope, [bound.doc_id for bound in scope.documents])
-    findings = {bound.doc_id: document_finding(scope, bound.doc_id, now) for bound in scope.documents}
+    findings = {bound.doc_id: bound_finding(bound, now) for bound in scope.documents}
     return {doc_id: finding.code for doc_id, finding in findings.items() if finding is not None}, now
 
 

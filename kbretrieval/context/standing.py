@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kbretrieval.context.bindings import members_of, present_policy, released_for
 from kbretrieval.context.policy import PolicyVersion
-from kbretrieval.context.scope import Scope
+from kbretrieval.context.scope import Bound, Scope
 from kbretrieval.errors import (
     ContextAccessWithdrawn,
     ContextAclChanged,
@@ -90,13 +90,18 @@ def scope_finding(scope: Scope, now: Standing) -> Finding | None:
 
 
 def document_finding(scope: Scope, doc_id: str, now: Standing) -> Finding | None:
-    """Return the first thing that keeps a document from being used in a scope, or None.
+    """Return the first thing that keeps a document from being used in a scope, or None."""
+    return bound_finding(scope.bound(doc_id), now)
+
+
+def bound_finding(bound: Bound | None, now: Standing) -> Finding | None:
+    """Return the first thing that keeps a bound document from being used, or None; None given is one never bound.
 
     Deletion and lost rights come before what merely moved on.
     """
-    bound, sheet = scope.bound(doc_id), now.sheets.get(doc_id)
     if bound is None:
         return Finding(ContextOutOfScope, "a document that the scope binds is required, another given")
+    doc_id, sheet = bound.doc_id, now.sheets.get(bound.doc_id)
     if sheet is None or not sheet.live:
         return Finding(ContextSourceDeleted, f"revision {bound.revision} bound, a deletion is stored")
     if not sheet.readable:

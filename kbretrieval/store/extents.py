@@ -41,8 +41,11 @@ def sheets_of(connection: Connection, context: Context, doc_ids: Sequence[str]) 
         (_dumped(context.entries()), _dumped(doc_ids), context.tenant),
     )
     kinds = (int, str, int, int, int, str, str, str, str, int, int, int)
-    made = [expect(row, kinds, "document") for row in rows]
-    return {row[1]: Sheet(*row[:4], row[4] == 1, *row[5:11], row[11] == 1) for row in made}
+    made = {}
+    for row in rows:
+        key, doc_id, revision, acl_revision, live, *plain, readable = expect(row, kinds, "document")
+        made[doc_id] = Sheet(key, doc_id, revision, acl_revision, live == 1, *plain, readable=readable == 1)
+    return made
 
 
 def _dumped(values: Sequence[str]) -> str:
