@@ -43,8 +43,9 @@ def sheets_of(connection: Connection, context: Context, doc_ids: Sequence[str]) 
     kinds = (int, str, int, int, int, str, str, str, str, int, int, int)
     made = {}
     for row in rows:
-        key, doc_id, revision, acl_revision, live, *plain, readable = expect(row, kinds, "document")
-        made[doc_id] = Sheet(key, doc_id, revision, acl_revision, live == 1, *plain, readable=readable == 1)
+        *facts, readable = expect(row, kinds, "document")
+        facts[4], readable = facts[4] == 1, readable == 1
+        made[row[1]] = Sheet(*(*facts, readable))
     return made
 
 
