@@ -144,7 +144,6 @@ def _opened(path: Path, wait_seconds: float) -> Iterator[Connection]:
 def _migrated(connection: Connection, wanted: Wanted, progress: Progress) -> MigrationResult:
     with connection.read():
         stored = read_contract(connection)  # not as it was at opening: another migration may have come before this one
-    drop_past(connection)
     target = _target(wanted, stored)
     if target == stored:
         return _unchanged(connection, stored)

@@ -55,7 +55,7 @@ def begin_staging(connection: Connection, contract: Contract) -> None:
 def give_up_staging(connection: Connection) -> None:
     """Leave the generation that is being filled, if there is one, to be dropped; inside a write transaction.
 
-    `drop_past` must have come before, and must come after.
+    `drop_past` must come after it. Nothing else waits to be dropped then: a generation is begun when all that is done.
     """
     if is_staging(connection):
         _rename(connection, STAGED, PAST)
