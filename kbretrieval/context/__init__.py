@@ -14,6 +14,7 @@ Example:
 """
 
 from kbretrieval.context.account import Account, Call
+from kbretrieval.context.arms import ARMS
 from kbretrieval.context.budget import Budget
 from kbretrieval.context.delivery import Consumption, Receipt
 from kbretrieval.context.dependencies import Dependency, Report
@@ -30,10 +31,12 @@ from kbretrieval.context.preferences import (
     rerank_by_preference,
 )
 from kbretrieval.context.publication import Publication
+from kbretrieval.context.questions import Answers, Asked, Question, separate_answers
 from kbretrieval.context.reading import Fragment
 from kbretrieval.context.rehearsal import rehearsal
 from kbretrieval.context.replay import Inspected, Replay
 from kbretrieval.context.scope import Binding, Bound, Refused, Scope
+from kbretrieval.context.sealed import Material, Seal, SealedCase, Stretch, open_material, seal_from, seal_material
 from kbretrieval.context.search import Found, Left, Row
 from kbretrieval.context.selection import Piece, Selection
 from kbretrieval.context.snapshots import Part, Snapshot
@@ -41,7 +44,10 @@ from kbretrieval.context.tasks import TaskContexts
 from kbretrieval.context.weights import Weights, weights_of
 
 __all__ = [
+    "ARMS",
     "Account",
+    "Answers",
+    "Asked",
     "Binding",
     "Bound",
     "Budget",
@@ -55,6 +61,7 @@ __all__ = [
     "Item",
     "Left",
     "Listing",
+    "Material",
     "Omitted",
     "Package",
     "Part",
@@ -65,6 +72,7 @@ __all__ = [
     "PreferenceLedger",
     "PreferenceReceipt",
     "Publication",
+    "Question",
     "Receipt",
     "Refused",
     "Replay",
@@ -73,13 +81,20 @@ __all__ = [
     "Role",
     "Row",
     "Scope",
+    "Seal",
+    "SealedCase",
     "Selection",
     "Signal",
     "Snapshot",
+    "Stretch",
     "Summary",
     "TaskContexts",
     "Weights",
+    "open_material",
     "rehearsal",
     "rerank_by_preference",
+    "seal_from",
+    "seal_material",
+    "separate_answers",
     "weights_of",
 ]

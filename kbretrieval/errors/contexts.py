@@ -27,6 +27,12 @@ class ContextCursorInvalid(BadValue):
     code = "context_cursor_invalid"
 
 
+class ContextAnswerExposed(BadValue):
+    """An answer that stands in what the searching side gets, a query or the name of a question (CTX-64)."""
+
+    code = "context_answer_exposed"
+
+
 class ContextUnknown(StateConflict):
     """A scope or snapshot that does not exist, or is not this caller's: both look the same."""
 
@@ -149,6 +155,18 @@ class ContextPayloadMismatch(StateConflict):
     """A payload that does not hold the snapshot's text exactly once, in one piece (CTX-45)."""
 
     code = "context_payload_mismatch"
+
+
+class ContextArmUnfilled(StateConflict):
+    """An arm of a comparison with less material than the budget that all arms have to fill (CTX-64)."""
+
+    code = "context_arm_unfilled"
+
+
+class ContextSealAltered(StateConflict):
+    """A seal, or material read again under it, that does not have the digest that was sealed (CTX-65)."""
+
+    code = "context_seal_altered"
 
 
 class ContextSchemaUnsupported(StateConflict):
