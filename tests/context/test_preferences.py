@@ -261,7 +261,6 @@ def refused() -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.mark.promise("CTX-58")
 @pytest.mark.parametrize("arguments", refused())
 def test_anything_else_is_refused(arguments: tuple[Any, ...]) -> None:
     assert code_of(rerank_by_preference, *arguments) == "context_input_invalid"
