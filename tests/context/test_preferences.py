@@ -196,6 +196,8 @@ def test_the_tail_that_was_not_promoted_keeps_its_order(found: Found, signals: l
     made = rerank_by_preference(found, signals, shown)
     after, before = apart(made)
     assert after == before
+    fresh = [item.place_in_search for item in made.receipt.placed if item.is_fresh]
+    assert fresh == sorted(fresh)
     assert sorted(made.rows, key=lambda item: item.key) == sorted(found.rows, key=lambda item: item.key)
 
 
