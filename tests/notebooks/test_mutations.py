@@ -15,7 +15,7 @@ from kbretrieval.book.runner import NotebookRun, run_notebooks
 from kbretrieval.evidence.subjects import FOLDER_VARIABLE
 
 CONTRACT, RERANK, LIFECYCLE = "01_contract.ipynb", "08_rerank.ipynb", "13_lifecycle.ipynb"
-MAINTENANCE = "16_maintenance.ipynb"
+MAINTENANCE, REPLAY = "16_maintenance.ipynb", "18_replay.ipynb"
 
 RunBroken = Callable[["Mutation | None", str], tuple[NotebookRun, list[str]]]
 
@@ -133,6 +133,20 @@ MUTATIONS = (
         "self._observer(event(outcome, spent, checked_label(label)))",
         "self._observer(event(outcome, spent, checked_label(principal)))",
         MAINTENANCE,
+    ),
+    Mutation(
+        "snapshot: a hash without the digests of the parts",
+        "context/snapshots.py",
+        "part.doc_id, part.bytes, part.sha256] for part in parts]",
+        'part.doc_id, part.bytes, ""] for part in parts]',
+        REPLAY,
+    ),
+    Mutation(
+        "replay: lost access taken for material that moved on",
+        "context/standing.py",
+        "ONLY_STALE = frozenset({",
+        "ONLY_STALE = frozenset({ContextAccessWithdrawn.code, ",
+        REPLAY,
     ),
 )
 
