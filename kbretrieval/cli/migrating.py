@@ -55,7 +55,7 @@ def _text(result: MigrationResult) -> str:
     return (
         f"migrated: {result.documents} documents, {result.chunks_before} chunks before, {result.chunks} now;"
         f" {result.encoded} texts encoded, {result.reused} vectors reused, {result.resumed} documents done by an"
-        f" earlier run, {result.again} done again\n"
+        f" earlier run, {result.again} done in vain\n"
         f"before: {_contract(result.before)}\n"
         f"now:    {_contract(result.after)}\n"
     )
