@@ -100,6 +100,7 @@ def test_the_text_of_an_answer_reaches_nothing_that_searches(place: Place) -> No
     carriers = [*listening.told, *map(repr, (asked, seal, material, account, QUESTIONS, answers))]
     carriers += [json.dumps(item.to_dict(), ensure_ascii=False) for item in (seal, material)]
     assert not [told for told in carriers if "canary" in told or "八天" in told]
+    assert not [text for text in material.texts if repr(text) in repr(material)]
     assert b"canary" not in place.path.read_bytes()
     assert answers.of("q1") == ANSWER
 
@@ -215,6 +216,19 @@ def test_an_altered_seal_opens_nothing_even_with_a_digest_made_anew(
     assert code_of(seal_from, altered.to_dict()) == "context_seal_altered"
     anew = replace(altered, sha256=altered.digest())
     assert code_of(open_material, place.tasks, anew, ALICE, "q1", "index") == "context_seal_altered"
+
+
+@pytest.mark.promise("CTX-65")
+def test_other_answers_queries_or_stretches_are_seen_in_the_digest_that_was_noted(place: Place) -> None:
+    """Made anew, the digest is another one: what was noted elsewhere tells the two seals apart."""
+    seal = sealed_at(place)
+    case = seal.cases[0]
+    swapped = replace(case, full_text=case.index, index=case.full_text)
+    asked = replace(case, asked=Asked("q1", "其他"))
+    for change in ({"answers_sha256": "0" * 64}, {"cases": (swapped,)}, {"cases": (asked,)}):
+        altered: Seal = replace(seal, **change)  # type: ignore[arg-type]
+        assert code_of(open_material, place.tasks, altered, ALICE, "q1", "index") == "context_seal_altered"
+        assert altered.digest() != seal.sha256 == seal.digest()
 
 
 @pytest.mark.promise("CTX-65")
