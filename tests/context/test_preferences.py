@@ -1,5 +1,6 @@
 """Preference rerank: a weak channel, apart and versioned, over an order left alone otherwise (CTX-54…CTX-60)."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -217,7 +218,7 @@ def test_the_same_input_gives_the_same_output(found: Found, signals: list[Signal
 def test_the_receipt_shows_version_parts_and_exploration() -> None:
     found = found_of(("d0", 1 / 61), ("d1", 1 / 61), ("d2", 1 / 61), ("d0", 1 / 62))
     receipt = rerank_by_preference(found, [did("consumed", "d1"), did("picked", "d0", 4)], shown=2).receipt
-    told = receipt.to_dict()
+    told = json.loads(json.dumps(receipt.to_dict()))
     assert (told["version"], told["generation"], told["scope"]) == ("preference/1", GENERATION, "scope-1")
     assert (told["shown"], told["signals"], told["active"]) == (2, 2, True)
     assert [(item["key"], item["place_in_search"], item["explored"]) for item in told["placed"]] == [
