@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,11 @@ class Row(Exported):
     preview_cut: bool
     channels: tuple[ChannelRank, ...]
     fused: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON would hold it; `channels` maps a channel to rank and score."""
+        channels = {item.channel: {"rank": item.rank, "score": item.score} for item in self.channels}
+        return Exported.to_dict(self) | {"channels": channels}
 
     @property
     def piece(self) -> Piece:

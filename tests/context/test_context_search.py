@@ -1,5 +1,6 @@
 """Searching inside a scope: an authorised set, made smaller, and every omission counted (CTX-4…CTX-9, CTX-62)."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,8 @@ def test_rows_show_where_they_stand_under_keys_that_name_their_corpus(place: Pla
     assert (row.title, row.start, row.preview_cut) == ("退款", 0, False)
     body = BODIES["refund"]
     assert row.preview == body[row.start : row.end]
+    shown = json.loads(json.dumps(found.to_dict(), ensure_ascii=False))["rows"][0]
+    assert shown["channels"] == {item.channel: {"rank": item.rank, "score": item.score} for item in row.channels}
 
 
 @pytest.mark.promise("CTX-63", "CTX-68")
