@@ -1,7 +1,8 @@
 """What a dense encoder is given of a chunk: its text, or its text below its heading path (QUA-4).
 
 A chunk in the middle of a document no longer says what the document is about; its headings do. Stored text and
-coordinates are the same either way: only the vector differs, so the choice is part of the contract.
+coordinates are the same either way: only the vector differs, so the choice is part of the contract. On two public sets
+the headed form wins and loses nothing beyond chance (`evidence/quality-*-cut-bge.json`): it is offered, and no default.
 """
 
 from collections.abc import Sequence
