@@ -138,6 +138,22 @@ def _final_anomalies(doc_id: str, document: Document, final: Final | None) -> It
         yield Anomaly("unacknowledged list" if final.acl_revision > policy[0].revision else "lost list", doc_id)
 
 
+def _in_vain(event: Event, document: Document) -> bool:
+    """True if a write was refused for a reason that held in no state it can have met."""
+    content = document.content.possible(event.begin, event.end)
+    lists = document.lists.possible(event.begin, event.end)
+    if -1 in content or -1 in lists:
+        return False
+    match event.outcome:
+        case "stale_acl_revision":
+            return {document.lists.changes[n].revision for n in lists} == {event.given}
+        case "stale_or_conflicting_revision" | "delete_requires_new_revision":
+            return event.given > document.content.changes[content[-1]].revision
+        case "document_not_live" | "deleted_document_requires_explicit_restore":
+            return all(document.content.changes[n].event.operation == "upsert" for n in content)
+    return False
+
+
 def _wrong_version(event: Event, seen: Seen, chain: Chain) -> str | None:
     place = chain.place(seen.revision)
     change = None if place is None else chain.changes[place].event
@@ -234,4 +250,6 @@ def anomalies(events: Sequence[Event], finals: Iterable[Final]) -> list[Anomaly]
             found.append(Anomaly(f"{event.outcome} from {event.operation}", event.doc_id, event.process, event.number))
         if event.operation not in WRITES:
             found += _read_anomalies(event, documents)
+        elif event.doc_id in documents and _in_vain(event, documents[event.doc_id]):
+            found.append(Anomaly(f"{event.outcome} without cause", event.doc_id, event.process, event.number))
     return sorted(found)

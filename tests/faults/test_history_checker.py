@@ -83,6 +83,24 @@ def test_what_was_refused_is_never_seen() -> None:
     assert answered(12, 18, Seen("e", 1, 1, "sha1")) == ["a document that nobody wrote"]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "operation", "given", "cause", "none"),
+    [
+        ("stale_acl_revision", "set_acl", 2, (62, 68), (52, 58)),
+        ("document_not_live", "set_acl", 3, (82, 88), (72, 78)),
+        ("stale_or_conflicting_revision", "upsert", 2, (22, 28), (12, 18)),
+        ("delete_requires_new_revision", "delete", 2, (22, 28), (12, 18)),
+        ("deleted_document_requires_explicit_restore", "upsert", 4, (92, 98), (72, 78)),
+    ],
+)
+def test_a_refusal_has_its_cause(
+    outcome: str, operation: str, given: int, cause: tuple[int, int], none: tuple[int, int]
+) -> None:
+    assert kinds(*WRITTEN, Event(2, 1, operation, *cause, outcome, "d", given)) == []
+    assert kinds(*WRITTEN, Event(2, 1, operation, *none, outcome, "d", given)) == [f"{outcome} without cause"]
+    assert kinds(*WRITTEN, Event(2, 1, operation, -9, -1, outcome, "d", given)) == [], "there was nothing yet"
+
+
 def test_a_search_sees_whole_versions() -> None:
     assert searched(22, 28, FIRST, SECOND) == ["parts of a version"]
     assert searched(12, 18, FIRST) == ["parts of a version"]

@@ -83,14 +83,14 @@ def shares(path: Path, writers: int, commits: int, *broken: str) -> list[int]:
         return [worker.hear() for worker in workers]
 
 
-@pytest.mark.promise("CON-5")
+@pytest.mark.promise("CON-5", "FLT-5")
 def test_no_writer_starves(tmp_path: Path, full: bool) -> None:
     """The slowest gets a fifth of the fastest or more; counted in commits, so that a slow disk changes nothing."""
     done = shares(tmp_path / "kb.sqlite", 8 if full else 4, 2000 if full else 400)
     assert min(done) * 5 >= max(done), done
 
 
-@pytest.mark.promise("CON-5")
+@pytest.mark.promise("CON-5", "FLT-5")
 def test_a_build_that_leaves_the_waiting_to_sqlite_is_caught(tmp_path: Path) -> None:
     """It starves a writer in about three runs of four; in none of six is less than one in a thousand."""
     for n in range(6):
