@@ -58,8 +58,12 @@ class Chain:
         object.__setattr__(self, "latest", tuple(accumulate(reversed(ends), min))[::-1])
 
     def possible(self, begin: int, end: int) -> range:
-        """Return the places of the changes that may have been the current one in this time; -1: there was none yet."""
-        return range(bisect_left(self.latest, begin) - 1, bisect_right(self.earliest, end))
+        """Return the places of the changes that may have been the current one in this time; -1: there was none yet.
+
+        There is always one, even in a chain against the order in time.
+        """
+        first = bisect_left(self.latest, begin) - 1
+        return range(first, max(first + 1, bisect_right(self.earliest, end)))
 
     def place(self, revision: int) -> int | None:
         """Return the place of a revision, or None where none of this number was acknowledged."""

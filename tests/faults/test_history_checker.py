@@ -133,6 +133,9 @@ def test_revisions_follow_the_order_in_time() -> None:
     assert "content revisions against the order in time" in kinds(late, *WRITTEN[1:])
     early = replace(NARROWED, begin=32, end=38)
     assert "list revisions against the order in time" in kinds(*WRITTEN[:3], early, *WRITTEN[4:])
+    last = replace(CREATED, begin=135, end=138)
+    readers = [read(n, n, seen, by=BOTH) for n in range(-5, 150, 5) for seen in (FIRST, SECOND, SHARED, BOBS, LAST)]
+    assert "content revisions against the order in time" in kinds(last, *WRITTEN[1:], *readers), "readers or not"
 
 
 def test_no_two_writes_make_one_revision() -> None:
