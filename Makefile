@@ -84,6 +84,7 @@ lint: $(VENV)/.stamp-dev
 
 faults: $(VENV)/.stamp-dev
 	KBRETRIEVAL_FAULTS=full $(BIN)/python -m pytest tests/faults tests/conformance
+	$(BIN)/python -m tools.mutants
 
 # The peers (bm25s, FAISS, usearch) come with [dev].
 bench: $(VENV)/.stamp-dev

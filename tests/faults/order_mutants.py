@@ -1,0 +1,165 @@
+"""The security mutants (FLT-4) of the order of events and of what stays behind; `mutants` has the whole table."""
+
+from tests.faults import order_scenes as order
+from tests.faults.breaking import Mutant, mutant
+
+LIFECYCLE = "kbretrieval.lifecycle"
+ROWS = "kbretrieval.store.chunk_rows"
+CONTENT = f"{LIFECYCLE}:decide_content"
+DELETE = f"{LIFECYCLE}:delete"
+
+ORDER: tuple[Mutant, ...] = (
+    mutant(
+        "content: an older revision replaces a newer one",
+        "ID-5",
+        order.an_older_revision_changes_nothing,
+        CONTENT,
+        "if event.revision < stored.revision:",
+        "if event.revision < 1:",
+    ),
+    mutant(
+        "content: other content under a stored revision passes for a repetition",
+        "ID-5",
+        order.one_revision_has_one_content,
+        CONTENT,
+        "if stored.live and (made.title, made.sha256) == (stored.title, stored.sha256):",
+        "if stored.live:",
+    ),
+    mutant(
+        "content: a deleted document returns without a restore",
+        "DEL-3",
+        order.a_deleted_document_returns_by_an_explicit_restore_alone,
+        CONTENT,
+        "if not event.restore:",
+        "if event.restore is None:",
+    ),
+    mutant(
+        "content: whatever is true restores",
+        "ID-3",
+        order.a_deleted_document_returns_by_an_explicit_restore_alone,
+        "kbretrieval.identity:checked_restore",
+        "if type(value) is not bool:",
+        "if value is None:",
+    ),
+    mutant(
+        "content: its list is granted again on a live document",
+        "UPD-3",
+        order.new_content_grants_nothing_again,
+        f"{LIFECYCLE}:_write_content",
+        'if step != "restore":',
+        'if step == "create":',
+    ),
+    mutant(
+        "content: committed before its chunks",
+        "UPD-2",
+        order.a_change_that_fails_halfway_changes_nothing,
+        f"{LIFECYCLE}:upsert",
+        "        insert_chunks(connection, doc_key, prepared)\n",
+        "    with connection.write():\n        insert_chunks(connection, doc_key, prepared)\n",
+    ),
+    mutant(
+        "delete: no tombstone is kept",
+        "DEL-2",
+        order.a_tombstone_remembers_its_revision,
+        "kbretrieval.store.documents:bury_document",
+        "\"UPDATE documents SET live = 0, revision = ?, body = '', headings = '[]', provenance = 'null',\"\n"
+        '        " content_commit = ? WHERE doc_key = ?"',
+        '"DELETE FROM documents WHERE ? > 0 AND ? > 0 AND doc_key = ?"',
+    ),
+    mutant(
+        "delete: a tombstone is not moved by a later deletion",
+        "DEL-1",
+        order.a_tombstone_remembers_its_revision,
+        f"{LIFECYCLE}:decide_delete",
+        'return "unchanged" if revision == stored.revision else "move"',
+        'return "unchanged"',
+    ),
+    mutant(
+        "delete: a document that was never seen leaves no tombstone",
+        "DEL-6",
+        order.a_deletion_that_came_first_is_remembered,
+        DELETE,
+        "insert_tombstone(connection, tenant, doc_id, revision, commit)",
+        "pass",
+    ),
+    mutant(
+        "delete: an older deletion deletes newer content",
+        "DEL-1",
+        order.an_older_deletion_deletes_nothing,
+        f"{LIFECYCLE}:decide_delete",
+        "if revision <= stored.revision:",
+        "if revision < 1:",
+    ),
+    mutant(
+        "delete: the list stays",
+        "DEL-2",
+        order.a_deleted_document_has_no_list,
+        DELETE,
+        "write_acl(connection, stored.doc_key, ())",
+        "pass",
+    ),
+    mutant(
+        "delete: the ACL revision stays",
+        "DEL-2",
+        order.a_deleted_document_has_no_list,
+        DELETE,
+        "acl_revision = stored.acl_revision + 1",
+        "acl_revision = stored.acl_revision",
+    ),
+    mutant(
+        "delete: the chunks stay",
+        "DEL-2",
+        order.nothing_derived_outlives_its_text,
+        DELETE,
+        "delete_chunks(connection, stored.doc_key)",
+        "pass",
+    ),
+    mutant(
+        "delete: the body stays",
+        "DEL-2",
+        order.nothing_derived_outlives_its_text,
+        "kbretrieval.store.documents:bury_document",
+        "body = '', ",
+        "",
+    ),
+    mutant(
+        "rows: the FTS5 rows of a former text stay",
+        "DEL-2",
+        order.nothing_derived_outlives_its_text,
+        f"{ROWS}:_delete_rows",
+        "if table in there:",
+        "if table in there and table != tables.fts:",
+    ),
+    mutant(
+        "rows: the vectors of a former text stay",
+        "DEL-2",
+        order.nothing_derived_outlives_its_text,
+        f"{ROWS}:_delete_rows",
+        "if table in there:",
+        "if table in there and table not in (tables.vectors, tables.vector_codes):",
+    ),
+    mutant(
+        "rows: the key of a removed chunk is given again",
+        "CHK-5",
+        order.the_key_of_a_chunk_is_never_given_again,
+        f"{ROWS}:_last_key",
+        '"SELECT seq FROM sqlite_sequence WHERE name = ?", (SERVING.chunks,)',
+        'f"SELECT ifnull(max(chunk_key), 0) FROM {SERVING.chunks}"',
+    ),
+    mutant(
+        "policy: whoever comes last wins",
+        "ACL-3",
+        order.a_list_is_replaced_by_who_knows_it,
+        f"{LIFECYCLE}:decide_policy",
+        "if expected_acl_revision != stored.acl_revision:",
+        "if expected_acl_revision > stored.acl_revision:",
+    ),
+    mutant(
+        "policy: a deleted document gets a list",
+        "ACL-8",
+        order.a_deleted_document_has_no_list,
+        f"{LIFECYCLE}:decide_policy",
+        "if stored is None or not stored.live:",
+        "if stored is None:",
+    ),
+)
