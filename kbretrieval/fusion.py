@@ -115,8 +115,8 @@ def convex(
 ) -> list[Fused]:
     """Return the chunks of all lists by the weighted sum of scaled scores, descending, then key.
 
-    most: how many of them, all by default. With one list its share is 1. `left_out` holds each channel's `left_out_score` for the chunks that its list lacks; a
-    channel that is not in it adds nothing there.
+    most: how many of them, all by default. With one list its share is 1. `left_out` holds each channel's
+    `left_out_score` for the chunks that its list lacks; a channel that is not in it adds nothing there.
 
     Example:
         >>> convex([("lexical", [(7, 2.0)]), ("vector", [(8, 1.0)])], 0.25)[0].key

@@ -17,7 +17,8 @@ body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; line-height: 1.7; f
 pre { overflow-x: auto; padding: .7rem; background: #f5f5f2; line-height: 1.45; }
 img { max-width: 100%; height: auto; }
 code { overflow-wrap: anywhere; }
-table { border-collapse: collapse; display: block; overflow-x: auto; margin: .7rem 0; } th, td { border: 1px solid #999; padding: .2rem .6rem; }
+table { border-collapse: collapse; display: block; overflow-x: auto; margin: .7rem 0; }
+th, td { border: 1px solid #999; padding: .2rem .6rem; }
 nav ol { list-style: none; padding: 0; columns: 3 13rem; }
 .prompt, .jp-InputPrompt, .jp-OutputPrompt, .anchor-link { display: none; }
 .highlight span { font-style: normal !important; }
