@@ -83,7 +83,7 @@ lint: $(VENV)/.stamp-dev
 	$(BIN)/mypy tools tests/project tests/rules.py conftest.py
 
 faults: $(VENV)/.stamp-dev
-	KBRETRIEVAL_FAULTS=full $(BIN)/python -m pytest tests/faults tests/conformance
+	KBRETRIEVAL_FAULTS=full $(BIN)/python -m tools.faults
 	$(BIN)/python -m tools.mutants
 
 # The peers (bm25s, FAISS, usearch) come with [dev].

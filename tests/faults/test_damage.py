@@ -9,6 +9,7 @@ import pytest
 
 from kbretrieval import Context, Index, citation
 from kbretrieval.results import Hit
+from tests.faults.telling import Told
 from tests.unit.doubles import Table, code_of
 
 ALICE = Context("acme", "alice")
@@ -76,12 +77,15 @@ def zeroed(whole: bytes) -> Iterator[bytes]:
 @pytest.mark.slow
 @pytest.mark.promise("FLT-7", "CON-2", "ERR-2", "CIT-1")
 @pytest.mark.parametrize("dense", [False, True])
-def test_a_flipped_bit_never_becomes_a_quotation(tmp_path: Path, full: bool, dense: bool) -> None:
+def test_a_flipped_bit_never_becomes_a_quotation(
+    tmp_path: Path, full: bool, dense: bool, record_property: Told
+) -> None:
     """C061"""
     path = tmp_path / "kb.sqlite"
     whole, hits = prepared(path, dense)
-    refusals = 0
-    for data in flipped(whole, 1000 if full else 150):
+    refusals, flips = 0, 1000 if full else 150
+    record_property("flipped bits", flips)
+    for data in flipped(whole, flips):
         for item in tmp_path.iterdir():
             item.unlink()
         path.write_bytes(data)

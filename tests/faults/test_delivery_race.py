@@ -8,6 +8,7 @@ import pytest
 
 from kbretrieval import Context, Index
 from kbretrieval.context import Selection, TaskContexts
+from tests.faults.telling import Told
 from tests.faults.workers import Worker
 
 pytestmark = pytest.mark.alone
@@ -55,9 +56,12 @@ def _ending(told: dict[str, int | str], revoked: int) -> str:
 
 
 @pytest.mark.promise("CTX-47", "CTX-45")
-def test_no_delivery_is_checked_against_a_list_that_was_replaced(tmp_path: Path, full: bool) -> None:
+def test_no_delivery_is_checked_against_a_list_that_was_replaced(
+    tmp_path: Path, full: bool, record_property: Told
+) -> None:
     """In full, a thousand rounds; both endings must come up, or nothing was raced."""
     ended = raced(tmp_path / "kb.sqlite", 1000 if full else 30)
+    record_property("rounds", 1000 if full else 30)
     assert set(ended) == {"delivered", "context_access_withdrawn"}, ended
 
 

@@ -12,6 +12,7 @@ from kbretrieval import Index
 from tests.faults.crowd import BROKEN, DOCUMENTS, TENANT
 from tests.faults.events import Event, Final, counted, merged, shares
 from tests.faults.history import anomalies
+from tests.faults.telling import Told
 from tests.faults.workers import Worker
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
@@ -77,11 +78,12 @@ def test_two_processes_leave_no_anomaly(crowd: list[Worker], tmp_path: Path, ful
 
 
 @pytest.mark.promise("FLT-5", "UPD-1", "UPD-2", "ACL-3", "ACL-7", "CON-5")
-def test_a_history_of_several_processes_has_no_anomaly(sound: Run) -> None:
+def test_a_history_of_several_processes_has_no_anomaly(sound: Run, record_property: Told) -> None:
     """No anomaly, no lost update, nothing but typed refusals; and every kind of operation succeeded."""
     assert anomalies(sound.events, sound.finals) == []
     assert sound.faults == 0
     counts = counted(sound.events)
+    record_property("operations", dict(counts))
     for kind in ("upsert indexed", "set_acl replaced", "delete deleted", "search done", "answer extractive"):
         assert counts[kind] > 0, counts
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.stricken import OLD, STEPS, opened
+from tests.faults.telling import Told
 from tests.faults.workers import Worker
 from tests.unit.doubles import code_of, logical_dump
 
@@ -104,7 +105,7 @@ def whole(place: Place, step: str, said: list[str | None]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.promise("FLT-1", "UPD-2", "DEL-2")
-def test_killed_at_any_call(place: Place, tmp_path: Path, full: bool) -> None:
+def test_killed_at_any_call(place: Place, tmp_path: Path, full: bool, record_property: Told) -> None:
     """Whole old or whole new, and the next operation works; what was acknowledged is there."""
     seen, kinds = 0, set()
     for call, stride in (("pwrite64", 1 if full else 3), ("fdatasync", 1), ("unlink", 1), ("ftruncate", 1)):
@@ -114,6 +115,7 @@ def test_killed_at_any_call(place: Place, tmp_path: Path, full: bool) -> None:
                     assert said == [], (call, step, n)
                     kinds.add((call, step, whole(place, step, said)))
                     seen += 1
+    record_property("points", seen)
     assert seen >= (250 if full else 100)
     assert {kind for _, _, kind in kinds} == {"old", "new"}
 
@@ -121,7 +123,7 @@ def test_killed_at_any_call(place: Place, tmp_path: Path, full: bool) -> None:
 @pytest.mark.slow
 @pytest.mark.promise("FLT-1", "UPD-2", "ERR-2")
 @pytest.mark.parametrize("fault", [NO_SPACE, BROKEN_DISK])
-def test_refused_at_any_call(place: Place, tmp_path: Path, full: bool, fault: str) -> None:
+def test_refused_at_any_call(place: Place, tmp_path: Path, full: bool, fault: str, record_property: Told) -> None:
     """One typed code; a step that failed and is tried again in the same process succeeds."""
     seen = 0
     calls = ("pwrite64",) if fault == NO_SPACE else ("pwrite64", "fdatasync", "unlink", "ftruncate")
@@ -139,12 +141,13 @@ def test_refused_at_any_call(place: Place, tmp_path: Path, full: bool, fault: st
                         assert whole(place, step, said) == "old"
                     else:
                         whole(place, step, said)
+    record_property("points", seen)
     assert seen >= (200 if full else 20)
 
 
 @pytest.mark.slow
 @pytest.mark.promise("FLT-1", "UPD-2", "ERR-2")
-def test_a_disk_that_stays_full(place: Place, tmp_path: Path, full: bool) -> None:
+def test_a_disk_that_stays_full(place: Place, tmp_path: Path, full: bool, record_property: Told) -> None:
     """Not even the rollback can write: the next reader finds the whole old state."""
     seen = 0
     with struck(place, "pwrite64", NO_SPACE, tmp_path / "decoy", forever=True) as worker:
@@ -154,6 +157,7 @@ def test_a_disk_that_stays_full(place: Place, tmp_path: Path, full: bool) -> Non
                 assert said[0] in ("storage_full", "storage_io_error"), (step, n, said)
                 assert whole(place, step, said) == "old" or step == "purge"
                 seen += 1
+    record_property("points", seen)
     assert seen >= (200 if full else 15)
 
 

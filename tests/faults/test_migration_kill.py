@@ -11,6 +11,7 @@ import pytest
 
 from kbretrieval import Index
 from tests.faults.migrating import ALICE, DENSE, NEW, OLD, WORDS, begun, migrated
+from tests.faults.telling import Told
 from tests.faults.workers import Worker
 from tests.unit.doubles import docs, logical_rows, sql
 from tests.unit.test_migration import left_over
@@ -48,7 +49,9 @@ def logical(path: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.promise("MIG-4", "FLT-1")
-def test_killed_anywhere_one_generation_serves_and_the_next_run_ends(old: Path, tmp_path: Path, full: bool) -> None:
+def test_killed_anywhere_one_generation_serves_and_the_next_run_ends(
+    old: Path, tmp_path: Path, full: bool, record_property: Told
+) -> None:
     """The whole old one or the whole new one; then the next run goes on, and nothing dead is left."""
     whole = Path(shutil.copy(old, tmp_path / "whole.sqlite"))
     migrated(whole)
@@ -69,6 +72,7 @@ def test_killed_anywhere_one_generation_serves_and_the_next_run_ends(old: Path, 
             assert left_over(path) == []
             assert states[tuple(logical(path))] == "new"
             number += 1 if full else 17
+    record_property("kills", len(seen))
     assert sorted(set(seen)) == ["new", "old"] or not full
     assert number > 80
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kbretrieval import Context, Index
+from tests.faults.telling import Told
 from tests.faults.workers import Worker
 
 pytestmark = pytest.mark.alone
@@ -30,9 +31,10 @@ def rounds(folder: Path, number: int, *broken: str) -> list[list[str | None]]:
 
 
 @pytest.mark.promise("FLT-14", "CON-3", "CON-1")
-def test_of_two_creators_exactly_one_succeeds(tmp_path: Path, full: bool) -> None:
+def test_of_two_creators_exactly_one_succeeds(tmp_path: Path, full: bool, record_property: Told) -> None:
     """C063: always; the winner's settings are stored, and the loser wrote nothing."""
     told = rounds(tmp_path, 200 if full else 60)
+    record_property("rounds", len(told))
     assert [pair for pair in told if sorted(pair, key=str) != [None, CHANGED]] == []
     for n, pair in enumerate(told):
         with Index.open(tmp_path / f"{n}.sqlite") as index:
@@ -84,9 +86,10 @@ def shares(path: Path, writers: int, commits: int, *broken: str) -> list[int]:
 
 
 @pytest.mark.promise("CON-5", "FLT-5")
-def test_no_writer_starves(tmp_path: Path, full: bool) -> None:
+def test_no_writer_starves(tmp_path: Path, full: bool, record_property: Told) -> None:
     """The slowest gets a fifth of the fastest or more; counted in commits, so that a slow disk changes nothing."""
     done = shares(tmp_path / "kb.sqlite", 8 if full else 4, 2000 if full else 400)
+    record_property("commits of each writer", done)
     assert min(done) * 5 >= max(done), done
 
 
@@ -120,9 +123,11 @@ def older_answers(path: Path, times: int, *broken: str) -> int:
 
 
 @pytest.mark.promise("FLT-6", "ACL-7", "ACL-4", "VEC-8")
-def test_a_revocation_holds_in_another_process_at_once(tmp_path: Path, full: bool) -> None:
+def test_a_revocation_holds_in_another_process_at_once(tmp_path: Path, full: bool, record_property: Told) -> None:
     """C047: and a new grant never revives a hit of an older one."""
-    assert older_answers(tmp_path / "kb.sqlite", 1000 if full else 400) == 0
+    alternations = 1000 if full else 400
+    record_property("alternations", alternations)
+    assert older_answers(tmp_path / "kb.sqlite", alternations) == 0
 
 
 @pytest.mark.promise("FLT-6", "ACL-7")
