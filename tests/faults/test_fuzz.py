@@ -137,7 +137,8 @@ def test_a_source_is_projected_or_refused(source: Any, source_format: Any) -> No
     if isinstance(made, Projection):
         assert made.sha256 == digest(made.body) and "\r" not in made.body
         assert all(0 <= heading.start < len(made.body) for heading in made.headings)
-        assert project(made.body, "text").body == made.body
+        # One byte order mark is taken away (PRJ-1): a second one is text, until somebody hands it in first.
+        assert project(made.body, "text").body == made.body.removeprefix("\ufeff")
 
 
 def spoiled(hit: dict[str, Any]) -> st.SearchStrategy[Any]:
