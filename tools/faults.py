@@ -20,7 +20,7 @@ FOLDERS = ("tests/faults", "tests/conformance")
 SERIES = "FLT"
 
 
-@dataclass
+@dataclass(eq=False)
 class Outcomes:
     """A plugin that notes of each test its promises, its outcome, what it told of itself, and how long it took."""
 
