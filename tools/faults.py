@@ -48,7 +48,7 @@ def write_claim(found: Outcomes, mode: str, target: Path) -> Path:
     """Return the evidence written; refused where a test of a gate did not pass."""
     with Claim(
         f"faults-{mode}",
-        "断电、磁盘错误、并发、损坏、乱序、攻击与模糊测试的每一道关，全部通过；每一项都另有被同一测试抓住的坏构建。",
+        "断电、磁盘错误、并发、损坏、乱序、攻击与模糊测试的每一道关，全部通过。",
         argv=("python", "-m", "tools.faults", "{output}"),
         promises=tuple(sorted({name for names in found.promises.values() for name in names})),
         parameters={"size": mode},
