@@ -50,6 +50,11 @@ class Judged(Exported):
     doc_id: str | None
     chunk_key: int | None
 
+    @classmethod
+    def of(cls, position: int, verdict: Verdict, hit: Hit | None) -> "Judged":
+        """Return the view of a hit as it was read; None is a malformed one."""
+        return cls(position, verdict, hit.doc_id if hit else None, hit.chunk_key if hit else None)
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -163,10 +168,20 @@ class Desk:
         return found, hit, evidence_of(standing, chunk, self._context)
 
 
+def line_range(body: str, start: int, end: int) -> tuple[int, int]:
+    """Return the first and the last line of code points `[start, end)`, counted from 1; only line feeds count (PRJ-2).
+
+    Example:
+        >>> line_range("一\\n二\\n", 2, 4)
+        (2, 2)
+    """
+    return body.count("\n", 0, start) + 1, body.count("\n", 0, max(start, end - 1)) + 1
+
+
 def evidence_of(standing: Standing, chunk: ChunkRow, context: Context) -> Evidence:
     """Return the quotation of a chunk that was found valid; every field comes from the store."""
     document = standing.document
-    body = document.body
+    line_start, line_end = line_range(document.body, chunk.start, chunk.end)
     return Evidence(
         chunk_key=chunk.chunk_key,
         tenant=document.tenant,
@@ -180,8 +195,8 @@ def evidence_of(standing: Standing, chunk: ChunkRow, context: Context) -> Eviden
         source_sha256=document.source_sha256,
         start=chunk.start,
         end=chunk.end,
-        line_start=body.count("\n", 0, chunk.start) + 1,
-        line_end=body.count("\n", 0, max(chunk.start, chunk.end - 1)) + 1,
+        line_start=line_start,
+        line_end=line_end,
         sha256=chunk.sha256,
         quote=chunk.text,
         granted_by=granted_by(standing.acl, context) or "",
@@ -228,5 +243,5 @@ def audit(connection: Connection, hits: Sequence[Any], context: Context) -> tupl
         desk = Desk(connection, context)
         for position, value in enumerate(hits):
             found, hit, _ = desk.judge(value)
-            made.append(Judged(position, found, hit.doc_id if hit else None, hit.chunk_key if hit else None))
+            made.append(Judged.of(position, found, hit))
     return tuple(made)

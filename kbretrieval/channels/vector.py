@@ -97,7 +97,7 @@ def select_dense(
     close = rough >= least_of_best(rough, window) - 2.0 * widest
     lower, upper = _bounds(view, query, rows[close], rough[close])
     chosen = rows[close][upper >= max(floor, least_of_best(lower, window))]
-    surely_above, straddling, roughly_above = _around_floor(view, query, rows, rough, floor)
+    surely_above, straddling, roughly_above = _around_floor(view, query, rows, rough, floor, widest)
     few = len(straddling) <= MAX_UNSURE
     keys = snapshot.column("chunk_keys")
     best_keys, unsure = keys[view.rows[chosen]], keys[view.rows[straddling]] if few else None
@@ -111,10 +111,12 @@ def select_dense(
     )
 
 
-def _around_floor(view: CodedView, query: CodedQuery, rows: Ints, rough: Scores, floor: float) -> tuple[int, Ints, int]:
+def _around_floor(
+    view: CodedView, query: CodedQuery, rows: Ints, rough: Scores, floor: float, widest: float
+) -> tuple[int, Ints, int]:
     """Return how many rows score surely at the floor or above, which may lie on either side, and how many of these
-    have a rough score at the floor or above."""
-    unsettled = rough < floor + query.reach(view.widest_norm, view.widest_residual)
+    have a rough score at the floor or above. `widest`: the widest reach of any row."""
+    unsettled = rough < floor + widest
     scores = rough[unsettled]
     lower, upper = _bounds(view, query, rows[unsettled], scores)
     straddling = (lower < floor) & (upper >= floor)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kbretrieval.citation import Desk, Judged
+from kbretrieval.citation import Desk, Judged, line_range
 from kbretrieval.errors import InvalidIdentity, InvalidParameter
 from kbretrieval.explaining.explanation import (
     Access,
@@ -79,13 +79,14 @@ def _stored(connection: Connection, tenant: str, doc_id: str) -> _Stored | None:
 
 
 def _place(chunk: ChunkRow, body: str) -> ChunkPlace:
+    line_start, line_end = line_range(body, chunk.start, chunk.end)
     return ChunkPlace(
         number=chunk.number,
         chunk_key=chunk.chunk_key,
         start=chunk.start,
         end=chunk.end,
-        line_start=body.count("\n", 0, chunk.start) + 1,
-        line_end=body.count("\n", 0, max(chunk.start, chunk.end - 1)) + 1,
+        line_start=line_start,
+        line_end=line_end,
         sha256=chunk.sha256,
         agrees=chunk.text == body[chunk.start : chunk.end] and digest(chunk.text) == chunk.sha256,
     )
@@ -167,8 +168,7 @@ def _judged(
     desk = Desk(connection, context)
     for position, value in enumerate(hits):
         verdict, hit, _ = desk.judge(value)
-        judged = Judged(position, verdict, hit.doc_id if hit else None, hit.chunk_key if hit else None)
-        yield _explained(hit, judged, context, doc_id, stored)
+        yield _explained(hit, Judged.of(position, verdict, hit), context, doc_id, stored)
 
 
 def explain(connection: Connection, given: str, context: Context, hits: Sequence[Any]) -> Explanation:
