@@ -1,4 +1,4 @@
-"""A pytest plugin with two rules: in CI a skip is a failure, and no test reaches the network.
+"""A pytest plugin with three rules: in CI a skip fails, no test reaches the network, none leaves the package changed.
 
 It is loaded by the root ``conftest.py``, so it also covers the doctests, and by the tests of these rules, which start
 pytest in an empty folder with ``-p tests.rules``.
@@ -86,6 +86,46 @@ def _guard_lookup(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(host, *arguments, **options)
 
     return guarded
+
+
+_Names = dict[tuple[str, str], object]
+_BEFORE = pytest.StashKey[_Names]()
+
+
+def package_names(package: str) -> _Names:
+    """What every name of every loaded module of the package, and of its classes, stands for."""
+    found: _Names = {}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == package and module is not None:
+            for attribute, value in list(vars(module).items()):
+                found[name, attribute] = value
+                if isinstance(value, type) and value.__module__ == name:
+                    found |= {(f"{name}.{attribute}", key): each for key, each in vars(value).items()}
+    return found
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the tests of the third rule watch a package of their own."""
+    parser.addini("watched_package", "the package that no test file may leave changed", default="kbretrieval")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Remember the package as it is before the first test of a file."""
+    if _BEFORE not in item.config.stash:
+        item.config.stash[_BEFORE] = package_names(item.config.getini("watched_package"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """After the last test of a file, fail if a name of the package stands for something else than before it."""
+    yield
+    if nextitem is not None and nextitem.path == item.path:
+        return
+    before, now = item.config.stash[_BEFORE], package_names(item.config.getini("watched_package"))
+    del item.config.stash[_BEFORE]
+    left = sorted(".".join(name) for name, value in before.items() if name in now and now[name] is not value)
+    if left:
+        pytest.fail(f"{item.path.name} left the package changed for the tests of other files: {', '.join(left)}")
 
 
 _GUARD = pytest.StashKey[pytest.MonkeyPatch]()

@@ -9,6 +9,7 @@ import signal
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from kbretrieval import Context, Index, KBError, migration
 from kbretrieval.store.connection import Connection
@@ -36,8 +37,8 @@ def begun(path: Path, lines: int = 3) -> None:
 
 def migrated(path: Path, **options: Any) -> migration.MigrationResult:
     """Migrate to the other window, and each document in a transaction of its own."""
-    migration.CHUNKS_IN_ONE_TRANSACTION = 1  # type: ignore[misc]
-    return migration.migrate(path, DENSE, *NEW, **options)
+    with patch.object(migration, "CHUNKS_IN_ONE_TRANSACTION", 1):  # the tests beside this one run in this process
+        return migration.migrate(path, DENSE, *NEW, **options)
 
 
 def _struck(number: int, after: bool) -> None:

@@ -96,3 +96,35 @@ def test_loopback_hosts(host: object) -> None:
 @pytest.mark.parametrize("host", BEYOND)
 def test_hosts_beyond_loopback(host: object) -> None:
     assert not is_loopback(host)
+
+
+LEAVING = """
+from leaky import settings
+def test_changes(): {}
+"""
+LEAKS = {
+    "settings.BOUND = 1": "leaky.settings.BOUND",
+    "settings.Reader.read = None": "leaky.settings.Reader.read",
+}
+
+
+def _left(pytester: pytest.Pytester, change: str, *after: str) -> pytest.RunResult:
+    pytester.mkpydir("leaky").joinpath("settings.py").write_text("BOUND = 2\nclass Reader:\n    def read(self): pass\n")
+    pytester.makeini("[pytest]\nwatched_package = leaky")
+    pytester.syspathinsert()
+    sources = {"test_first": LEAVING.format(change)} | dict.fromkeys(after, "def test_other(): pass")
+    pytester.makepyfile(**sources)
+    return pytester.runpytest_subprocess("-p", "tests.rules", "-p", "no:cacheprovider")
+
+
+@pytest.mark.parametrize("change", LEAKS)
+@pytest.mark.parametrize("after", [(), ("test_second",)])
+def test_no_file_leaves_the_package_changed(pytester: pytest.Pytester, change: str, after: tuple[str, ...]) -> None:
+    ran = _left(pytester, change, *after)
+    ran.assert_outcomes(passed=1 + len(after), errors=1)
+    assert f"test_first.py left the package changed for the tests of other files: {LEAKS[change]}" in ran.stdout.str()
+
+
+def test_what_is_put_back_is_no_change(pytester: pytest.Pytester) -> None:
+    source = "import unittest.mock as m; m.patch.object(settings, 'BOUND', 3).start(); m.patch.stopall()"
+    _left(pytester, source, "test_second").assert_outcomes(passed=2)
