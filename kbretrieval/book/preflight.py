@@ -34,7 +34,8 @@ def start(chapter: int, *, edition: str = "", model_folder: Path | None = None, 
     checkout above the working directory is compared instead. `model_folder` holds the two model files; by default
     the folder that the encoder looks in. With `model_optional` a chapter goes on where they are absent, and the line
     says 未检查 (MOD-4); wrong files are refused all the same. On failure one sentence with the command that mends it:
-    an error of `kbretrieval.book.errors`. The line names no version of Python, no path and no time, so that committed
+    an error of `kbretrieval.book.errors`. From then on a cell that stops says why (`kbretrieval.book.failing`). The
+    line names no version of Python, no path and no time, so that committed
     output is the same on every machine. It does not check that a search works.
 
     Example:
@@ -53,6 +54,7 @@ def start(chapter: int, *, edition: str = "", model_folder: Path | None = None, 
     elif this.needs_model:
         check_model(model_folder)
         model = "模型 ✓"
+    _explain_failures()
     print(f"{this.label}准备就绪：kbretrieval {__version__}，夹具 {fixtures}，字体 ✓，{model}")
 
 
@@ -125,6 +127,16 @@ def check_model(folder: Path | None = None) -> None:
                 f"{file.name} 的摘要 {(file.sha256 or '')[:12]} 不是书里固定的那一份。"
                 "请删去它，再运行 `kbretrieval model fetch`。"
             )
+
+
+def _explain_failures() -> None:
+    from IPython.core.getipython import get_ipython
+
+    from kbretrieval.book.failing import install
+
+    shell = get_ipython()
+    if shell is not None:
+        install(shell)
 
 
 def _check_font() -> None:

@@ -183,3 +183,16 @@ def test_the_command_writes_the_committed_form_once(
         "1 of 1 files written",
         "0 of 1 files written",
     ]
+
+
+@pytest.mark.promise("NB-12")
+def test_a_cell_that_stops_says_what_it_compared(build: Build, tmp_path: Path) -> None:
+    cell = "rows = ['travel', 'leave']\nassert rows[0] == 'leave', rows"
+    refused = "from kbretrieval import Context\nContext('acme', '*')"
+    start = "from kbretrieval import book\nbook.start(chapter=7)"
+    paths = [build(tmp_path / f"0{at}_stops.ipynb", start, source) for at, source in enumerate((cell, refused), 7)]
+    runs = run_notebooks(paths, tmp_path / "out")
+    shown = ["".join(run.notebook.cells[3].outputs[0].traceback) for run in runs]
+    assert "rows[0] → 'travel'" in shown[0] and "参数" in shown[0]
+    assert shown[1].startswith("invalid_identity: ") and "第 2 行：Context('acme', '*')" in shown[1]
+    assert all(run.failure is not None and "Traceback" not in text for run, text in zip(runs, shown, strict=True))
