@@ -1,6 +1,7 @@
 """The command line: one JSON report on standard output, or one line on standard error."""
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -20,6 +21,13 @@ EXIT_USAGE = 2
 EXIT_GATE = 3
 _PROGRAM = "kbretrieval.offline"
 _MAX_LITERAL = 9
+
+
+class _Closed(io.StringIO):
+    """Stands for a standard output that was closed before the start, for which Python has no stream at all."""
+
+    def write(self, text: str) -> NoReturn:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -90,8 +98,8 @@ def main(arguments: Sequence[str] | None = None, output: TextIO | None = None, e
         >>> main(["--fixture", "f.json", "--top-k", "0"], io.StringIO(), shown), shown.getvalue()
         (1, 'kbretrieval.offline: setting_out_of_range: top_k 0 given, a whole number from 1 on expected\\n')
     """
-    stdout = sys.stdout if output is None else output
-    stderr = sys.stderr if errors is None else errors
+    stdout = output or sys.stdout or _Closed()
+    stderr = errors or sys.stderr or io.StringIO()
     if isinstance(stdout, io.TextIOWrapper):
         # Windows would write CR LF, and the output would depend on the machine (OFF-63).
         stdout.reconfigure(newline="\n")

@@ -24,7 +24,8 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 32
 # The largest float has 309 digits; int() itself raises an uncoded ValueError from 4301 digits on.
 _MAX_DIGITS = 310
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# Possessive, and a string that never ends goes to the end: no code point is looked at twice, whatever the bytes are.
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def quoted(name: str) -> str:

@@ -130,6 +130,17 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(found.returncode, 1)
             self.assertRegex(found.stderr.decode("ascii"), r"\Akbretrieval\.offline: output_failed: [^\n\r]*\r?\n\Z")
 
+    @promise("OFF-61")
+    @unittest.skipUnless(os.name == "posix", "only a POSIX shell starts a program without the stream")
+    def test_an_output_that_was_closed_before_the_start_is_one_line_too(self) -> None:
+        program = [sys.executable, "-B", "-S", "-E", "-m", "kbretrieval.offline", *USUAL]
+        for closed, lines in ((">&-", 1), (">&- 2>&-", 0)):
+            shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *program]
+            found = subprocess.run(shell, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, cwd=ROOT)
+            self.assertEqual((found.returncode, found.stdout), (1, b""))
+            self.assertEqual(found.stderr.count(b"kbretrieval.offline: output_failed: OSError"), lines)
+            self.assertEqual(len(found.stderr.splitlines()), lines)
+
     @promise("OFF-53", "OFF-61")
     def test_a_gate_that_fires_is_a_status_of_its_own(self) -> None:
         leaky = partial(run_experiment, conditions=conditions_without("acl"))

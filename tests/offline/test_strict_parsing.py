@@ -49,6 +49,14 @@ class StrictParsing(unittest.TestCase):
         self.assertEqual(len({case.data for case in TABLE} | {FIXTURE_BYTES}), len(TABLE) + 1)
         self.assertEqual(len({(case.promise, case.name) for case in TABLE}), len(TABLE))
 
+    @promise("OFF-5", "OFF-61")
+    def test_a_string_that_never_ends_is_looked_at_once(self) -> None:
+        # With one look at the rest for every quotation mark, 4 MB take hours.
+        for data in (b'"' + b'\\"' * 300_000, b'{"a": "' + b'\\"[' * 200_000, b'"' + b"\\" * 300_001):
+            with self.assertRaises(errors.InvalidJson):
+                parse_strict(data)
+        self.assertEqual(parse_strict(b'["a\\"]", "\\\\", {}]'), ['a"]', "\\", {}])
+
     @promise("OFF-4")
     def test_the_top_level_has_exactly_four_fields(self) -> None:
         self.refuse("OFF-4")
