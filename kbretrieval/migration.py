@@ -35,6 +35,7 @@ from kbretrieval.store.staging import (
     delete_outdated,
     drop_past,
     give_up_staging,
+    goes_on,
     live_documents,
     stage_document,
     staged_contract,
@@ -219,7 +220,7 @@ class _Filling:
     def _begin(self) -> None:
         connection = self._connection
         with connection.write():
-            if staged_contract(connection) != self._target:
+            if not goes_on(connection, self._target):
                 give_up_staging(connection)
         drop_past(connection)
         with connection.write():

@@ -18,6 +18,7 @@ from kbretrieval.context.arms import ARMS
 from kbretrieval.context.budget import Budget
 from kbretrieval.context.delivery import Consumption, Receipt
 from kbretrieval.context.dependencies import Dependency, Report
+from kbretrieval.context.generations import Generation
 from kbretrieval.context.ledger import PreferenceLedger
 from kbretrieval.context.listing import Listing, Summary
 from kbretrieval.context.package import Item, Omitted, Package
@@ -57,6 +58,7 @@ __all__ = [
     "Dependency",
     "Found",
     "Fragment",
+    "Generation",
     "Inspected",
     "Item",
     "Left",

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from kbretrieval.context import bindings
+from kbretrieval.context import generations as ledger
+from kbretrieval.context.generations import Generation, Voucher
 from kbretrieval.context.policy import Policy, PolicyVersion
 from kbretrieval.context.selection import checked_names
 from kbretrieval.context.tables import ensure_tables
@@ -71,3 +73,70 @@ class Administration:
         if type(policy) is not Policy:
             raise ContextInputInvalid(f"policy: a Policy is required, {type(policy).__name__} given")
         return bindings.put_policy(self._connection, checked_name(tenant, "tenant"), policy)
+
+    def generations(self) -> tuple[Generation, ...]:
+        """Administration: return the generations of the index, oldest first, and one that is being filled (CTX-10).
+
+        Those that an earlier version of the package switched away are not in the ledger, and not listed.
+
+        Example:
+            >>> from kbretrieval.context import rehearsal
+            >>> with rehearsal() as (tasks, _):
+            ...     [(item.number, item.state, item.fingerprint) for item in tasks.generations()]
+            [(1, 'serving', None)]
+        """
+        return ledger.generations(self._connection)
+
+    def record_generation(self) -> Generation:
+        """Administration: write down the fingerprint of the rows that serve, in the ledger, and return that line.
+
+        A migration does so itself. Reads every document and vector in one write transaction, so that writers wait, and
+        searches do not. Nothing is written where it is recorded already. Raises `context_generation_altered` where the
+        rows changed and no commit says why, and `index_corrupt` where a text or chunk disagrees with its document;
+        `Index.check` looks at more.
+
+        Example:
+            >>> from kbretrieval.context import rehearsal
+            >>> with rehearsal() as (tasks, _):
+            ...     made = tasks.record_generation()
+            ...     made.documents, made.chunks, made == tasks.record_generation() == tasks.verify_generation()
+            (3, 3, True)
+        """
+        return ledger.record(self._connection)
+
+    def check_generation(self, voucher: Voucher) -> Generation:
+        """Administration: return the generation that serves, if a search result or receipt was made under it.
+
+        Raises `context_generation_stale` where another serves by now, also one of the same contract;
+        `context_generation_foreign` where it is not of this file's history; `context_generation_unfinished` where it
+        is of a contract that a migration is still filling; `context_generation_altered` where the stored contract is
+        not the ledger's. That the rows of a result still stand is another question, asked row by row at each step.
+
+        Example:
+            >>> from kbretrieval.context import Selection, rehearsal
+            >>> with rehearsal() as (tasks, alice):
+            ...     scope = tasks.authorize_scope(alice, "T-7", "answering", Selection(["policies"]))
+            ...     tasks.check_generation(tasks.search(scope, "退款期限")).number
+            1
+        """
+        return ledger.check(self._connection, voucher)
+
+    def verify_generation(self, voucher: Voucher | None = None) -> Generation:
+        """Administration: recompute the fingerprint of what serves from its content, and compare (CTX-11).
+
+        No stored digest is believed: neither of a document nor of a chunk or a vector. Raises what `check_generation`
+        raises for a voucher, `context_generation_stale` where documents changed after the recording or none was made,
+        and `context_generation_altered`. Reads everything in one read transaction, for which writers wait. What it does
+        not tell: which row is not as it was (`Index.check` does where it can), and who may read or use anything.
+
+        Example:
+            >>> from kbretrieval import KBError
+            >>> from kbretrieval.context import rehearsal
+            >>> with rehearsal() as (tasks, _):
+            ...     try:
+            ...         tasks.verify_generation()
+            ...     except KBError as error:
+            ...         print(error.code)
+            context_generation_stale
+        """
+        return ledger.verify(self._connection, voucher)

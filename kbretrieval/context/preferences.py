@@ -126,15 +126,18 @@ class Placed(Exported):
 class PreferenceReceipt(Exported):
     """How a search was reordered: under which weights, on which index, with which parts for each candidate.
 
-    `active` tells whether the channel moved anything at all. A receipt is not an authorisation (CTX-60): no call
-    takes one for material, and every row that it names is checked again by whatever reads it.
+    `active`: the channel moved something. `generation` is the digest of the contract of the index, `commit` and `stamp`
+    are those of the search: a receipt keeps them, whatever serves later (CTX-10). A receipt is not an authorisation
+    (CTX-60): no call takes one for material, and every row that it names is checked again by whatever reads it.
     """
 
-    SCHEMA: ClassVar[str] = "kbretrieval.context.preference-receipt/1"
+    SCHEMA: ClassVar[str] = "kbretrieval.context.preference-receipt/2"
 
     scope: str
     version: str
     generation: str
+    commit: int
+    stamp: str
     shown: int
     signals: int
     active: bool
@@ -178,7 +181,8 @@ def rerank_by_preference(found: Found, signals: Sequence[Signal], shown: int = 1
     order = _with_explored(by_value, shown, weights.explored) if active else by_value
     valued = {item.key: place for place, item in enumerate(by_value, 1)}
     final = tuple(replace(item, place=place, explored=place < valued[item.key]) for place, item in enumerate(order, 1))
-    receipt = PreferenceReceipt(found.scope, version, found.contract_sha256, shown, len(signals), active, final)
+    made_from = (found.contract_sha256, found.commit, found.stamp)
+    receipt = PreferenceReceipt(found.scope, version, *made_from, shown, len(signals), active, final)
     rows = {row.key: row for row in found.rows}
     return Reranked(tuple(rows[item.key] for item in final), receipt)
 

@@ -21,6 +21,7 @@ from kbretrieval.results import ChannelRank, ChannelTrace, Exported, Hit, Search
 from kbretrieval.retrieval import Search, checked_query
 from kbretrieval.snapshot.eligible import Eligible, view_of
 from kbretrieval.snapshot.snapshot import Snapshot
+from kbretrieval.store.commits import Head
 
 MAX_ROWS = 50
 PREVIEW_POINTS = 120
@@ -86,10 +87,11 @@ class Found(Exported):
     """Candidates inside a scope, best first; vouchers that every later step checks again.
 
     `empty_reason` is `empty_index` or `no_match`, with a `message`, where there is no row, and else None.
-    `contract_sha256` and `commit` say from which index and which state of it the rows came.
+    `contract_sha256` and `commit` say from which index and which state of it the rows came; `stamp`, hexadecimal, is by
+    what `check_generation` tells this commit from another file's of the same number.
     """
 
-    SCHEMA: ClassVar[str] = "kbretrieval.context.found/1"
+    SCHEMA: ClassVar[str] = "kbretrieval.context.found/2"
 
     scope: str
     call: str
@@ -101,6 +103,7 @@ class Found(Exported):
     weights: tuple[float, ...]
     contract_sha256: str
     commit: int
+    stamp: str
 
 
 class ScopedSearch(Search):
@@ -111,11 +114,11 @@ class ScopedSearch(Search):
         options = SearchOptions(window=MAX_LIMIT // 2)
         super().__init__(engine, query, scope.context(), MAX_LIMIT, mode, options)
         self._doc_keys = np.asarray(sorted(doc_keys), np.int64)
-        self.commit = 0
+        self.head = Head(0, b"")
 
     def eligible(self, snapshot: Snapshot) -> Eligible:
         """Return the rows of the scope's documents among those that the caller may read."""
-        self.commit = snapshot.head.number
+        self.head = snapshot.head
         whole = super().eligible(snapshot)
         return view_of(whole.mask & np.isin(snapshot.column("doc_keys"), self._doc_keys), whole.segments)
 
@@ -197,7 +200,8 @@ def _found(engine: Engine, asked: _Asked, result: SearchResult, out: Mapping[str
         channels=result.channels,
         weights=result.weights,
         contract_sha256=canonical_digest(engine.contract.to_dict()),
-        commit=asked.searching.commit,
+        commit=asked.searching.head.number,
+        stamp=asked.searching.head.stamp.hex(),
     )
 
 

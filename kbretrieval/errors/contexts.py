@@ -169,6 +169,30 @@ class ContextSealAltered(StateConflict):
     code = "context_seal_altered"
 
 
+class ContextGenerationStale(StateConflict):
+    """A result of a generation that serves no more, or a fingerprint of content that has changed since (CTX-10)."""
+
+    code = "context_generation_stale"
+
+
+class ContextGenerationForeign(StateConflict):
+    """A result or a generation that is not of this index's own history (CTX-10)."""
+
+    code = "context_generation_foreign"
+
+
+class ContextGenerationUnfinished(StateConflict):
+    """A generation that a migration is still filling; nothing was ever read from it (CTX-10)."""
+
+    code = "context_generation_unfinished"
+
+
+class ContextGenerationAltered(StateConflict):
+    """Rows that do not have the fingerprint which was recorded, though no commit has changed a document (CTX-11)."""
+
+    code = "context_generation_altered"
+
+
 class ContextSchemaUnsupported(StateConflict):
     """Context tables or a snapshot of another schema version; they are never reinterpreted (CTX-31)."""
 

@@ -13,6 +13,8 @@ contract    what makes derived rows comparable (CON-1)
 counters    the store-wide commit number (CON-6)
 commits     the latest 65,536 commits, each with a stamp that chains the changes up to it: a reader that knows an older
             one can tell whether it is a forerunner, or whether another file was put in its place
+generations the ledger of generations: which contract served since when, with which fingerprint; lines are only added.
+            A file without it gets it with the first line
 
 Derived rows (chunks, postings, vectors, vector_codes, chunks_fts) can be made anew from `documents` alone. Those of one
 contract are a generation. A migration fills a second one in tables of the same form, which are there only until they
@@ -20,7 +22,7 @@ take the names of the serving ones (MIG-1):
 
 next_chunks, next_postings, next_vectors, next_vector_codes, next_chunks_fts   the generation that is being filled
 next_contract   what it will be
-next_documents  which state of which document its rows were made from
+next_documents  which state of which document its rows were made from, and their fingerprint
 
 The tables that served before are past_chunks, past_postings and so on, until they are dropped.
 """
@@ -33,6 +35,7 @@ SCHEMA_VERSION = "schema/2"
 FTS_TABLE = "chunks_fts"
 STAGED_CONTRACT = "next_contract"
 STAGED_DOCUMENTS = "next_documents"
+GENERATIONS = "generations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,19 @@ CREATE_STAGED_DOCUMENTS = f"""CREATE TABLE {STAGED_DOCUMENTS} (
     content_commit INTEGER NOT NULL,
     sha256 TEXT NOT NULL,
     points INTEGER NOT NULL,
+    chunks INTEGER NOT NULL,
+    fingerprint TEXT NOT NULL
+) STRICT"""
+
+# fingerprint: empty where what served was never recorded.
+CREATE_GENERATIONS = f"""CREATE TABLE IF NOT EXISTS {GENERATIONS} (
+    entry INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    contract TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    fingerprint TEXT NOT NULL,
+    documents INTEGER NOT NULL,
     chunks INTEGER NOT NULL
 ) STRICT"""
 
@@ -153,6 +169,7 @@ STATEMENTS = (
     ) STRICT, WITHOUT ROWID""",
     *create_generation(SERVING, INDEX_NAMES[0]),
     "CREATE TABLE commits (number INTEGER PRIMARY KEY, stamp BLOB NOT NULL) STRICT",
+    CREATE_GENERATIONS,
     "INSERT INTO counters VALUES ('commit', 0)",
     f"PRAGMA application_id = {APPLICATION_ID}",
 )

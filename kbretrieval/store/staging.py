@@ -14,6 +14,8 @@ from kbretrieval.store.commits import forget_forerunners, next_commit
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.contract import CONTRACT, Contract, read_contract, write_contract
 from kbretrieval.store.documents import DocumentRow
+from kbretrieval.store.fingerprints import document_fingerprint, staged_fingerprint
+from kbretrieval.store.generations import enter_generation, serving_line
 from kbretrieval.store.schema import (
     CREATE_STAGED_DOCUMENTS,
     INDEX_NAMES,
@@ -40,6 +42,12 @@ _OUTDATED = (
 def staged_contract(connection: Connection) -> Contract | None:
     """Return what the generation that is being filled will be, None where none is."""
     return read_contract(connection, STAGED_CONTRACT) if is_staging(connection) else None
+
+
+def goes_on(connection: Connection, contract: Contract) -> bool:
+    """Tell whether what is staged is for this contract, in tables as this version makes them."""
+    columns = [name for _, name, *_ in connection.run(f"PRAGMA table_info({STAGED_DOCUMENTS})")]
+    return "fingerprint" in columns and staged_contract(connection) == contract
 
 
 def begin_staging(connection: Connection, contract: Contract) -> None:
@@ -136,8 +144,11 @@ def stage_document(connection: Connection, document: DocumentRow, prepared: Sequ
     delete_staged(connection, document.doc_key)
     insert_chunks(connection, document.doc_key, prepared, STAGED)
     connection.run(
-        f"INSERT INTO {STAGED_DOCUMENTS} VALUES (?, ?, ?, ?, ?)",
-        (document.doc_key, document.content_commit, document.sha256, len(document.body), len(prepared)),
+        f"INSERT INTO {STAGED_DOCUMENTS} VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            *(document.doc_key, document.content_commit, document.sha256, len(document.body), len(prepared)),
+            document_fingerprint(connection, document.doc_key, STAGED),
+        ),
     )
     return True
 
@@ -177,10 +188,11 @@ def expect_whole(connection: Connection) -> None:
 def switch(connection: Connection, contract: Contract) -> int:
     """Let the staged generation serve in place of the old one, which is left to be dropped; return the commit.
 
-    Inside a write transaction. Nothing descends from an earlier commit: every snapshot, in every process, begins anew,
-    and reads the contract (MIG-2).
+    Inside a write transaction, which writes the line of the ledger, too (CTX-13). Nothing descends from an earlier
+    commit: every snapshot, in every process, begins anew, and reads the contract (MIG-2).
     """
     expect_whole(connection)
+    before, made = serving_line(connection), staged_fingerprint(connection, contract)
     last_key = connection.run(
         "SELECT max(seq) FROM sqlite_sequence WHERE name IN (?, ?)", (SERVING.chunks, STAGED.chunks)
     )
@@ -193,4 +205,5 @@ def switch(connection: Connection, contract: Contract) -> int:
     _drop_notes(connection)
     commit = next_commit(connection, "migrate", *contract.to_dict().values())
     forget_forerunners(connection, commit)
+    enter_generation(connection, before, contract, commit, made)
     return commit

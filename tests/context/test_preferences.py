@@ -27,7 +27,7 @@ def row(number: int, doc_id: str, fused: float) -> Row:
 def found_of(*rows: tuple[str, float]) -> Found:
     """A search that found slices of these documents with these values."""
     made = tuple(row(number, *item) for number, item in enumerate(rows))
-    return Found("scope-1", "call-1", made, (), None, None, (), (1.0, 1.0), GENERATION, 7)
+    return Found("scope-1", "call-1", made, (), None, None, (), (1.0, 1.0), GENERATION, 7, "")
 
 
 def plain(count: int) -> Found:
