@@ -13,7 +13,7 @@ from kbretrieval.identity import Context
 from kbretrieval.store.connection import Connection, Row
 from kbretrieval.store.documents import expect
 from kbretrieval.store.fts import fts_text
-from kbretrieval.store.schema import PAST, SERVING, STAGED, STAGED_DOCUMENTS, Tables
+from kbretrieval.store.schema import FTS_REMAINS, PAST, SERVING, STAGED, STAGED_DOCUMENTS, Tables
 from kbretrieval.store.vector_rows import StoredVector
 
 CODE = np.dtype("<i8")
@@ -121,6 +121,9 @@ def delete_chunks(connection: Connection, doc_key: int) -> None:
     So no text waits there that was replaced or deleted, and a migration sees that it has to do the document again.
     """
     there = table_names(connection)
+    if FTS_REMAINS["content"] in there:
+        mine = f"SELECT chunk_key FROM {PAST.chunks} WHERE doc_key = ?"
+        connection.run(f"DELETE FROM {FTS_REMAINS['content']} WHERE id IN ({mine})", (doc_key,))
     for tables in (SERVING, STAGED, PAST):
         _delete_rows(connection, doc_key, tables, there)
     if STAGED_DOCUMENTS in there:

@@ -179,6 +179,10 @@ class Connection:
         with self._transaction("BEGIN"):
             yield
 
+    def give_way(self) -> None:
+        """Pause for longer than a waiting connection does, between the transactions of a run that has many."""
+        time.sleep(2 * PAUSE_SECONDS[1])
+
     @contextmanager
     def lone_run(self, wait_seconds: float | None = None) -> Iterator[None]:
         """Hold the one lock of runs that take many transactions; another such run waits, then is `busy` (SYN-7).

@@ -24,7 +24,9 @@ next_chunks, next_postings, next_vectors, next_vector_codes, next_chunks_fts   t
 next_contract   what it will be
 next_documents  which state of which document its rows were made from, and their fingerprint
 
-The tables that served before are past_chunks, past_postings and so on, until they are dropped.
+The tables that served before are past_chunks, past_postings and so on, until they are dropped. FTS5 drops a table of
+its own at once, so past_chunks_fts first loses what makes it one, and past_fts_data, past_fts_idx, past_fts_content and
+past_fts_docsize are plain tables, to be dropped like the others.
 """
 
 from dataclasses import dataclass
@@ -56,6 +58,10 @@ class Tables:
 SERVING = Tables("chunks", "postings", "vectors", "vector_codes", FTS_TABLE)
 STAGED = Tables("next_chunks", "next_postings", "next_vectors", "next_vector_codes", f"next_{FTS_TABLE}")
 PAST = Tables("past_chunks", "past_postings", "past_vectors", "past_vector_codes", f"past_{FTS_TABLE}")
+
+# FTS5 keeps a table's terms in four tables of its own; the fifth, its configuration, is small.
+FTS_SHADOWS = ("data", "idx", "content", "docsize")
+FTS_REMAINS = {part: f"past_fts_{part}" for part in FTS_SHADOWS}
 
 # An index keeps its name when its table is renamed, so two generations take turns; no statement names an index.
 INDEX_NAMES = (("chunks_of_document", "vectors_of_text"), ("chunks_of_document_2", "vectors_of_text_2"))

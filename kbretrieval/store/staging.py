@@ -18,6 +18,7 @@ from kbretrieval.store.fingerprints import document_fingerprint, staged_fingerpr
 from kbretrieval.store.generations import enter_generation, serving_line
 from kbretrieval.store.schema import (
     CREATE_STAGED_DOCUMENTS,
+    FTS_REMAINS,
     INDEX_NAMES,
     PAST,
     SERVING,
@@ -32,6 +33,8 @@ from kbretrieval.store.schema import (
 ROWS_IN_ONE_TRANSACTION = 2048
 # Taking rows out of an index in key order would touch a page of it for each row.
 _INDEXES = "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?"
+# FTS5's file format: rows 1 and 10 of its data are averages and structure, all others are pages of terms.
+_STRUCTURE = 10
 
 _OUTDATED = (
     f"SELECT n.doc_key FROM {STAGED_DOCUMENTS} n LEFT JOIN documents d ON d.doc_key = n.doc_key"
@@ -81,28 +84,53 @@ def _drop_notes(connection: Connection) -> None:
 
 
 def drop_past(connection: Connection) -> None:
-    """Drop what served before or was given up, if it is there; each part in a write transaction of its own."""
+    """Drop what served before or was given up, if it is there; each part in a write transaction of its own.
+
+    Outside any transaction. Whoever waits to write gets in between two parts.
+    """
     while True:
         with connection.write():
             there = table_names(connection)
-            left = [table for table in PAST.names() if table in there]
+            left = [table for table in (*FTS_REMAINS.values(), *PAST.names()) if table in there]
             if not left:
                 return
             _drop_part(connection, left[0])
+        connection.give_way()
 
 
 def _drop_part(connection: Connection, table: str) -> None:
-    """Drop a table, or the first rows of one that has many; FTS5's, whose rows are costly to take out, at once."""
-    if table != PAST.fts:
+    """Drop a table, or the first rows of one that has many; of FTS5's, leave plain tables to be dropped."""
+    if table == PAST.fts:
+        _unbind_fts(connection)
+        return
+    key = _part_key(table)
+    if key is not None:
         for (index,) in connection.run(_INDEXES, (table,)):
             connection.run(f"DROP INDEX {index}")
-        limit = connection.run(
-            f"SELECT chunk_key FROM {table} ORDER BY chunk_key LIMIT 1 OFFSET ?", (ROWS_IN_ONE_TRANSACTION,)
-        )
+        limit = connection.run(f"SELECT {key} FROM {table} ORDER BY {key} LIMIT 1 OFFSET ?", (ROWS_IN_ONE_TRANSACTION,))
         if limit:
-            connection.run(f"DELETE FROM {table} WHERE chunk_key < ?", limit[0])
+            connection.run(f"DELETE FROM {table} WHERE {key} < ?", limit[0])
             return
     connection.run(f"DROP TABLE {table}")
+
+
+def _part_key(table: str) -> str | None:
+    """Return the column in whose order a table goes, None for one that is small in any index."""
+    if table == FTS_REMAINS["idx"]:
+        return None
+    return "id" if table in FTS_REMAINS.values() else "chunk_key"
+
+
+def _unbind_fts(connection: Connection) -> None:
+    # FTS5 drops its tables in one statement: seconds at 100,000 chunks, in which nobody else can write or commit.
+    for part, name in FTS_REMAINS.items():
+        connection.run(f"ALTER TABLE {PAST.fts}_{part} RENAME TO {name}")
+    # It opens the table once more to drop it, and looks for the record of its structure.
+    connection.run(f"CREATE TABLE {PAST.fts}_data (id INTEGER PRIMARY KEY, block BLOB)")
+    connection.run(
+        f"INSERT INTO {PAST.fts}_data SELECT id, block FROM {FTS_REMAINS['data']} WHERE id <= ?", (_STRUCTURE,)
+    )
+    connection.run(f"DROP TABLE {PAST.fts}")
 
 
 def live_documents(connection: Connection) -> int:

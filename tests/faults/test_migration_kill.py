@@ -89,7 +89,7 @@ def test_killed_right_before_and_after_the_commit_that_switches(old: Path, tmp_p
     folder.mkdir()
     with Worker("tests.faults.migrating") as worker:
         last = statements(worker, old, tmp_path)
-        for number in range(last - 60, last + 1, 4):
+        for number in range(last - 92, last + 1, 4):
             path, end = killed(worker, old, folder, number)
             assert end == signal.SIGKILL
             with Index.open(path, DENSE) as index:
@@ -105,7 +105,7 @@ def test_a_build_that_switches_in_two_transactions_is_caught(old: Path, tmp_path
     folder.mkdir()
     with Worker("tests.faults.migrating", "broken") as worker:
         last = statements(worker, old, tmp_path)
-        for number in range(last - 70, last - 25, 3):
+        for number in range(last - 100, last - 55, 3):
             path, _ = killed(worker, old, folder, number)
             broken += not {"chunks", "postings"} <= {name for (name,) in sql(path, "SELECT name FROM sqlite_schema")}
     assert broken > 0

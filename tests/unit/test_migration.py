@@ -13,7 +13,7 @@ from kbretrieval.migration import MigrationTick, migrate
 from kbretrieval.model.files import FOLDER_VARIABLE
 from kbretrieval.store import chunk_rows, staging
 from kbretrieval.store.connection import Connection
-from kbretrieval.store.schema import PAST, STAGED, STAGED_CONTRACT, STAGED_DOCUMENTS
+from kbretrieval.store.schema import FTS_REMAINS, PAST, STAGED, STAGED_CONTRACT, STAGED_DOCUMENTS
 from tests.unit.doubles import RandomVectors, Table, code_of, docs, error_of, logical_dump, sql
 from tests.unit.test_purge import residue
 
@@ -21,7 +21,7 @@ ALICE = Context("acme", "alice")
 CHANGED = "index_projection_contract_changed_rebuild_required"
 TERMS = TermEncoder()
 STAGING = (STAGED_CONTRACT, STAGED_DOCUMENTS, *STAGED.names())
-DEAD = (*STAGING, *PAST.names())
+DEAD = (*STAGING, *PAST.names(), *FTS_REMAINS.values())
 
 
 class Counted(RandomVectors):
