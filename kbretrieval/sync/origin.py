@@ -8,9 +8,21 @@ from kbretrieval.sync.source import printable
 
 def provenance_of(file: Examined, connector: str, raw_sha256: str) -> Provenance:
     """Return the provenance of a file: where its bytes are, followed by `#` and the identity if that is another."""
+    return Provenance(uri=_uri(file), connector=connector, version=f"sha256:{raw_sha256}")
+
+
+def _uri(file: Examined) -> str:
     place = file.item.place
-    uri = place if place == file.doc_id else f"{printable(place)}#{file.doc_id}"[-MAX_PROVENANCE:]
-    return Provenance(uri=uri, connector=connector, version=f"sha256:{raw_sha256}")
+    return place if place == file.doc_id else f"{printable(place)}#{file.doc_id}"[-MAX_PROVENANCE:]
+
+
+def has_moved(status: DocumentStatus, file: Examined) -> bool:
+    """Return whether a document's bytes were last read at another place than where its file is now.
+
+    A quotation leads to the place that stands in the provenance of its revision (ID-6), so a file that was renamed and
+    keeps its identity is a new revision of the same text.
+    """
+    return status.provenance is None or status.provenance.uri != _uri(file)
 
 
 def comes_from(status: DocumentStatus, connector: str) -> bool:

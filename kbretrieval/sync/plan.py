@@ -18,7 +18,7 @@ from kbretrieval.errors import (
 from kbretrieval.results import DocumentStatus, Exported
 from kbretrieval.sync.access import Acl, gained, halves
 from kbretrieval.sync.examining import Examined, Refusal, Unusable
-from kbretrieval.sync.origin import comes_from, is_anybodys, last_place
+from kbretrieval.sync.origin import comes_from, has_moved, is_anybodys, last_place
 from kbretrieval.sync.policy import Policy
 from kbretrieval.sync.source import Skipped, printable
 
@@ -187,7 +187,7 @@ def _steps(file: Examined, status: DocumentStatus | None, acl: Acl, adopt: bool)
     if status.state == "deleted":
         return [Step("restore", file.doc_id, path, revision + 1, acl_revision + 1, acl, acl, ())]
     made = []
-    changed = adopt or (file.title, file.sha256) != (status.title, status.sha256)
+    changed = adopt or has_moved(status, file) or (file.title, file.sha256) != (status.title, status.sha256)
     first, last = halves(status.acl, acl)
     if first is not None:
         acl_revision += 1

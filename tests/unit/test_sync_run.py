@@ -102,11 +102,37 @@ def test_a_content_change_alone_leaves_the_policy_alone(world: World) -> None:
 def test_a_document_with_an_id_survives_a_rename_and_one_without_does_not(world: World) -> None:
     named = "---\nid: 差旅\n---\n# 差旅"
     world.run({"old/a.md": named, "old/b.md": "# 乙", "c.md": "# 丙"})
-    before = world.dump()
     report = world.run({"new/a.md": named, "old/b.md": "# 乙", "c.md": "# 丙"})
-    assert (report.steps, world.dump()) == ((), before)
+    assert kinds(report) == [("update", "差旅")]
+    before = world.dump()
+    assert (world.run({"new/a.md": named, "old/b.md": "# 乙", "c.md": "# 丙"}).steps, world.dump()) == ((), before)
     report = world.run({"new/a.md": named, "new/b.md": "# 乙", "c.md": "# 丙"})
     assert kinds(report) == [("delete", "old/b.md"), ("create", "new/b.md")]
+
+
+@pytest.mark.promise("SYN-1", "SYN-3", "ID-6", "POL-2")
+def test_a_quotation_leads_to_where_a_renamed_file_is_now(tmp_path: Path) -> None:
+    """A rename is a new revision of the same text: nothing is encoded, and no right changes."""
+    encoder, alice = Table("table-2"), Context(TENANT, "alice")
+    one, two = "---\nid: 差旅\n---\n# 住宿", "---\nid: 请假\n---\n# 年假"
+    with Index.open(tmp_path / "kb.sqlite", encoder=encoder) as index:
+        world = World(tmp_path / "kb.sqlite", index)
+
+        def places() -> dict[str, str]:
+            found = index.answer(index.search("x", alice, mode="vector"), alice).evidence
+            return {item.doc_id: str(item.provenance.uri) for item in found if item.provenance is not None}
+
+        world.run({"old/a.md": one, "b.md": two})
+        assert places() == {"差旅": "old/a.md#差旅", "请假": "b.md#请假"}
+        encoder.before = lambda: pytest.fail("something was encoded")
+        planned = world.run({"b.md": one, "a.md": two}, dry_run=True)
+        report = world.run({"b.md": one, "a.md": two})
+        encoder.before = None
+        for made in (planned, report):
+            steps = [(step.kind, step.doc_id, step.path, step.acl) for step in made.steps]
+            assert steps == [("update", "差旅", "b.md", None), ("update", "请假", "a.md", None)]
+        assert places() == {"差旅": "b.md#差旅", "请假": "a.md#请假"}
+        assert world.orders() == {"差旅": ("live", 2, 1), "请假": ("live", 2, 1)}
 
 
 @pytest.mark.promise("SYN-1")
