@@ -8,6 +8,7 @@ from kbretrieval.errors import InvalidParameter
 
 COLUMNS = 4
 MARKERS = "osD^v<>P"
+INSTALL = 'python -m pip install "kbretrieval[book]"'
 
 Point = tuple[int, float, float]
 Panels = dict[str, dict[str, list[Point]]]
@@ -37,7 +38,7 @@ def draw(all_figures: Sequence[Figures], path: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise InvalidParameter("--chart: matplotlib is required, it is not installed") from None
+        raise InvalidParameter(f"--chart: matplotlib is required, it is not installed; run: {INSTALL}") from None
     found = panels(all_figures)
     rows = -(-len(found) // COLUMNS)
     figure = Figure(figsize=(4.2 * COLUMNS, 3.2 * rows + 0.6), layout="constrained")

@@ -35,6 +35,8 @@ DIMENSION = 512
 MAX_TOKENS = 512
 FLOOR = 0.40
 PROVIDER = "CPUExecutionProvider"
+# Double quotes work in every shell, the one of Windows included; bare brackets do not.
+INSTALL = 'python -m pip install "kbretrieval[bge]"'
 SCALE_FILE = Path(__file__).with_name("bge_scale.json")
 IDENTIFIER = (
     f"bge:{ORIGINAL}@{ORIGINAL_REVISION};export={EXPORT}@{EXPORT_REVISION};model={MODEL.sha256};"
@@ -98,7 +100,7 @@ class BGEEncoder:
             import onnxruntime
             import tokenizers
         except ImportError as error:
-            raise ModelMissing(f"the package {error.name} is required; run: pip install 'kbretrieval[bge]'") from None
+            raise ModelMissing(f"the package {error.name} is required; run: {INSTALL}") from None
         self._threads = threads or os.cpu_count() or 1
         self._tokenizer = tokenizers.Tokenizer.from_str(tokenizer.decode("utf-8"))
         self._tokenizer.no_padding()

@@ -8,7 +8,7 @@ from kbretrieval.model.files import EXPORT, EXPORT_REVISION, FILES
 
 NOT_INSTALLED, NOT_REACHED = 3, 4
 OUTCOMES = {
-    NOT_INSTALLED: "the huggingface_hub library is not installed; run: pip install 'kbretrieval[bge]'",
+    NOT_INSTALLED: 'the huggingface_hub library is not installed; run: python -m pip install "kbretrieval[bge]"',
     NOT_REACHED: "the hub was not reached, or refused",
 }
 

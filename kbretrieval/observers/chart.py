@@ -7,6 +7,8 @@ from typing import Any
 from kbretrieval.errors import InvalidParameter
 from kbretrieval.observers.sums import Sums
 
+INSTALL = 'python -m pip install "kbretrieval[book]"'
+
 Bars = list[tuple[str, int]]
 
 
@@ -45,7 +47,7 @@ def draw(found: Sums, path: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise InvalidParameter("--chart: matplotlib is required, it is not installed") from None
+        raise InvalidParameter(f"--chart: matplotlib is required, it is not installed; run: {INSTALL}") from None
     made = list(panels(found))
     heights = [max(2, len(bars)) for _, bars in made]
     figure = Figure(figsize=(7.0, 0.32 * sum(heights) + 1.8), layout="constrained")

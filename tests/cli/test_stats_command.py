@@ -106,6 +106,7 @@ def test_without_matplotlib_the_chart_is_refused_and_the_table_is_not(
     refused = run("stats", log, "--chart", tmp_path / "events.png")
     assert (refused.status, refused.out) == (2, "")
     assert refused.err.startswith("invalid_parameter: --chart: matplotlib is required")
+    assert refused.err.rstrip().endswith('run: python -m pip install "kbretrieval[book]"')
     assert run("stats", log).status == 0 and not (tmp_path / "events.png").exists()
 
 

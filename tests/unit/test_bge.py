@@ -1,6 +1,7 @@
 """The real model: what it is fed, that a vector depends on its text alone, and what it says about itself."""
 
 import hashlib
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,6 +166,18 @@ def test_one_flipped_bit_is_refused_before_anything_is_loaded(
     with pytest.raises(ModelHashMismatch, match=name):
         BGEEncoder(_copy(model_folder, tmp_path / "model", flip=name))
     assert loaded == Loaded([], [], [])
+
+
+@pytest.mark.model
+@pytest.mark.promise("MOD-4")
+@pytest.mark.parametrize("name", ["onnxruntime", "tokenizers"])
+def test_an_absent_package_is_told_with_a_command_for_every_shell(
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModelMissing) as refused:
+        BGEEncoder(model_folder)
+    assert str(refused.value).endswith(f'{name} is required; run: python -m pip install "kbretrieval[bge]"')
 
 
 # C072
