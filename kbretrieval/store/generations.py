@@ -54,12 +54,12 @@ def _line(row: tuple[int, str, int, int, str, int, int]) -> Line:
 
 def serving_line(connection: Connection) -> Line:
     """Return the latest line of the generation that serves, or what such a line would say where there is none."""
-    lines = ledger_lines(connection)
-    oldest = connection.run("SELECT coalesce(min(number), 0) FROM commits")[0][0]
-    if lines and oldest <= max(lines[-1].since, 1, current_commit(connection) - KEPT_COMMITS + 1):
+    lines, (oldest,) = ledger_lines(connection), connection.run("SELECT coalesce(min(number), 0) FROM commits")[0]
+    kept = max(1, current_commit(connection) - KEPT_COMMITS + 1)
+    if lines and oldest <= max(lines[-1].since, kept):
         return lines[-1]
-    # The stamp of the first commit of all is there only where no switch ever dropped it.
-    since = 0 if oldest <= 1 and not lines else int(oldest)
+    # Stamps that age has not taken were dropped by a switch, the last one at the oldest that is left.
+    since = int(oldest) if oldest > kept else 0
     return Line(lines[-1].number + 1 if lines else 1, contract_text(read_contract(connection)), since, None, None)
 
 
