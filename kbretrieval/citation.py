@@ -6,6 +6,7 @@ is the database's text and never the hit's. Verdicts are a pure function of hit,
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any, ClassVar, Literal
 
 from kbretrieval.errors import HitsListRequired, InvalidAnswerLimit, InvalidHit, TooManyHits
@@ -65,13 +66,24 @@ class Standing:
     intact: bool
 
 
-def checked_hits(hits: object) -> Sequence[Any]:
-    """Return hits if they are a sequence of at most 200 (CIT-8): a list, a tuple, a search result."""
+def checked_hits(hits: object) -> tuple[Any, ...]:
+    """Return hits if they are a sequence of at most 200 (CIT-8): a list, a tuple, a search result.
+
+    They are taken once, before anything is judged: a sequence of the caller's own making may change, or have no end.
+    """
     if not isinstance(hits, Sequence) or isinstance(hits, (str, bytes, bytearray, memoryview)):
         raise HitsListRequired(f"a list of hits is required, {type(hits).__name__} given")
-    if len(hits) > MAX_HITS:
-        raise TooManyHits(f"at most {MAX_HITS} hits are allowed, {len(hits)} given")
-    return hits
+    taken = tuple(islice(iter(hits), MAX_HITS + 1))
+    if len(taken) > MAX_HITS:
+        raise TooManyHits(f"at most {MAX_HITS} hits are allowed, {_length(hits)} given")
+    return taken
+
+
+def _length(hits: Sequence[Any]) -> str:
+    try:
+        return str(len(hits))
+    except OverflowError:
+        return "more than can be counted"
 
 
 def checked_answer_limit(limit: object) -> int:

@@ -53,7 +53,7 @@ def _fault(value: object, limit: int) -> str | None:
 
 
 def checked_name(value: object, what: str, limit: int = MAX_NAME) -> str:
-    """Return `value` if it is a valid identity string (ID-2), else raise `invalid_identity`.
+    """Return `value`, as a plain string, if it is a valid identity string (ID-2), else raise `invalid_identity`.
 
     `limit` counts code points. Comparison is exact: identities are never normalised as paths.
 
@@ -61,10 +61,16 @@ def checked_name(value: object, what: str, limit: int = MAX_NAME) -> str:
         >>> checked_name("制度/年假.md", "doc_id", MAX_DOC_ID)
         '制度/年假.md'
     """
+    value = _plain(value)
     fault = _fault(value, limit)
     if fault:
         raise InvalidIdentity(f"{what}: {fault}")
     return cast(str, value)
+
+
+def _plain(value: object) -> object:
+    # A member of a string enumeration is a name like any other; in a hit it would be no exact string (CIT-8).
+    return str.__str__(value) if isinstance(value, str) else value
 
 
 def checked_document(tenant: object, doc_id: object) -> tuple[str, str]:
@@ -140,11 +146,12 @@ def checked_acl(value: object) -> tuple[str, ...]:
         raise ExplicitAclListRequired(f"a list is required, {type(value).__name__} given")
     if len(value) > MAX_ACL_ENTRIES:
         raise ExplicitAclListRequired(f"at most {MAX_ACL_ENTRIES} entries are allowed, {len(value)} given")
-    for number, entry in enumerate(value, 1):
+    entries = [_plain(entry) for entry in value]
+    for number, entry in enumerate(entries, 1):
         fault = _entry_fault(entry)
         if fault:
             raise ExplicitAclListRequired(f"entry {number}: {fault}")
-    return tuple(dict.fromkeys(value))
+    return tuple(dict.fromkeys(cast(list[str], entries)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +171,8 @@ class Context:
     groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        checked_name(self.tenant, "tenant")
-        checked_principal(self.principal)
+        object.__setattr__(self, "tenant", checked_name(self.tenant, "tenant"))
+        object.__setattr__(self, "principal", checked_principal(self.principal))
         given: object = self.groups
         if not isinstance(given, (tuple, list, set, frozenset)):
             raise InvalidIdentity(f"groups: a tuple is required, {type(given).__name__} given")

@@ -10,7 +10,15 @@ import typer
 
 from kbretrieval.embedded import Embed
 from kbretrieval.encoders.port import Encoder
-from kbretrieval.errors import HitsListRequired, IndexMissing, InvalidJson, InvalidPath, InvalidText, SourceTooLarge
+from kbretrieval.errors import (
+    HitsListRequired,
+    IndexMissing,
+    InvalidCommandLine,
+    InvalidJson,
+    InvalidPath,
+    InvalidText,
+    SourceTooLarge,
+)
 from kbretrieval.identity import Context
 from kbretrieval.index import Index
 from kbretrieval.json_source import check_depth
@@ -40,6 +48,8 @@ def _text(name: str, said: str, metavar: str = "<text>") -> Any:
 
 
 IndexFile = Annotated[Path, typer.Option("--index", help="The index file.")]
+WholeFile = Annotated[Path | None, typer.Argument(help="The index file.")]
+SameFile = Annotated[Path | None, typer.Option("--index", help="The same, as commands of one document name it.")]
 Tenant = Annotated[str, _text("--tenant", "The tenant.")]
 DocId = Annotated[str, _text("--doc-id", "The document's name in its tenant.")]
 Principal = Annotated[str, _text("--as", "Who asks: a principal whose identity you have established.", "<principal>")]
@@ -66,6 +76,19 @@ def is_new(path: Path) -> bool:
     return not os.path.exists(where) or (where.is_file() and where.stat().st_size == 0)  # noqa: PTH110 - may be too long
 
 
+def one_file(file: Path | None, index: Path | None) -> Path:
+    """Return the file that a command for a whole index was given, as its argument or by --index.
+
+    Example:
+        >>> one_file(None, Path("kb.sqlite")).name
+        'kb.sqlite'
+    """
+    given = [path for path in (file, index) if path is not None]
+    if len(given) != 1:
+        raise InvalidCommandLine(f"one index file is required, as an argument or by --index, {len(given)} given")
+    return given[0]
+
+
 def open_existing(path: Path, encoder: Encoder | None = None) -> Index:
     """Open an index that is there; a mistyped name is `index_missing` and makes no file."""
     if is_new(path):
@@ -74,6 +97,8 @@ def open_existing(path: Path, encoder: Encoder | None = None) -> Index:
 
 
 def _read(path: Path, most: int) -> str:
+    if path == STDIN and sys.stdin is None:
+        raise InvalidPath("a readable file is required, stdin is closed")
     try:
         if path == STDIN:
             raw = sys.stdin.buffer.read(most + 1)

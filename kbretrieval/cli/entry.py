@@ -1,5 +1,6 @@
 """One entry point: UTF-8 output, one line for every refusal, exit statuses from the one table."""
 
+import errno
 import io
 import os
 import sys
@@ -66,7 +67,18 @@ def application() -> typer.Typer:
     return app
 
 
+class _Closed(io.StringIO):
+    """Stands for an output that was closed before the start, for which Python has no stream at all."""
+
+    def write(self, text: str, /) -> int:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
 def _use_utf8() -> None:
+    if sys.stdout is None:
+        sys.stdout = _Closed()
+    if sys.stderr is None:
+        sys.stderr = io.StringIO()
     # A pipe or a C locale must not turn Chinese into an encoding error.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -3,13 +3,12 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from tqdm import tqdm
 
-from kbretrieval.cli.arguments import AsJson
+from kbretrieval.cli.arguments import AsJson, SameFile, WholeFile, one_file
 from kbretrieval.cli.output import as_json, say
 from kbretrieval.cli.shown import safe
 from kbretrieval.embedded import Embed
@@ -18,7 +17,6 @@ from kbretrieval.migration import MigrationResult, MigrationTick, Progress
 from kbretrieval.migration import migrate as migrate_file
 from kbretrieval.store.contract import Contract
 
-File = Annotated[Path, typer.Argument(help="The index file.")]
 Encoder = Annotated[EncoderName | None, typer.Option(help="The encoder to go to, else the one that it has.")]
 ChunkSize = Annotated[int | None, typer.Option(help="The chunk window in code points, else the one that it has.")]
 Overlap = Annotated[int | None, typer.Option(help="The overlap in code points, else the one that it has.")]
@@ -28,7 +26,8 @@ ToEmbed = Annotated[
 
 
 def migrate(
-    file: File,
+    file: WholeFile = None,
+    index: SameFile = None,
     encoder: Encoder = None,
     chunk_size: ChunkSize = None,
     overlap: Overlap = None,
@@ -43,9 +42,10 @@ def migrate(
 
     Example: kbretrieval migrate kb.sqlite --encoder bge --chunk-size 220 --overlap 40
     """
+    where = one_file(file, index)
     chosen = None if encoder is None else encoder_named(encoder).encoder
     with _bar() as progress:
-        result = migrate_file(file, chosen, chunk_size, overlap, embed=embed, progress=progress)
+        result = migrate_file(where, chosen, chunk_size, overlap, embed=embed, progress=progress)
     say(as_json(result.to_dict()) if json_output else _text(result))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kbretrieval.cli.arguments import AsJson, open_existing
+from kbretrieval.cli.arguments import AsJson, SameFile, one_file, open_existing
 from kbretrieval.cli.output import as_json, say
 from kbretrieval.cli.stats_shown import counts_text, sums_text
 from kbretrieval.errors import IndexMissing, InvalidParameter, InvalidPath
@@ -28,7 +28,8 @@ def _is_log(path: Path) -> bool:
 
 
 def stats(
-    file: Annotated[Path, typer.Argument(help="A log that JsonLinesObserver wrote, or an index file.")],
+    file: Annotated[Path | None, typer.Argument(help="A log that JsonLinesObserver wrote, or an index file.")] = None,
+    index: SameFile = None,
     chart: Annotated[
         Path | None, typer.Option(help="Draw the sums of a log into this file (PNG; needs matplotlib).")
     ] = None,
@@ -40,15 +41,16 @@ def stats(
 
     Example: kbretrieval stats events.jsonl --chart events.png
     """
-    if _is_log(file):
-        found = sums(read_log(file))
+    where = one_file(file, index)
+    if _is_log(where):
+        found = sums(read_log(where))
         if chart is not None:
             draw(found, chart)
         say(as_json(found.to_dict()) if json_output else sums_text(found))
         return
     if chart is not None:
         raise InvalidParameter("--chart: a log of events is required, an index given")
-    with open_existing(file) as opened:
+    with open_existing(where) as opened:
         counted = opened.counts()
     say(as_json(counted.to_dict()) if json_output else counts_text(counted))
 

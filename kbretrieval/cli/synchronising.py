@@ -26,7 +26,9 @@ from kbretrieval.sync.execution import Progress
 from kbretrieval.sync.folder import CONNECTOR
 from kbretrieval.sync.run import listed
 
-Folder = Annotated[Path, typer.Argument(help="The folder; its .md, .markdown, .txt and .json files are documents.")]
+Folder = Annotated[
+    str, typer.Argument(metavar="folder", help="The folder; its .md, .markdown, .txt and .json files are documents.")
+]
 AclFile = Annotated[Path, typer.Option("--acl", help="The ACL file (YAML): who may read which path.")]
 Encoding = Annotated[
     list[str] | None,

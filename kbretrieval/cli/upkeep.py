@@ -5,14 +5,15 @@ from typing import Annotated
 
 import typer
 
-from kbretrieval.cli.arguments import AsJson, IndexFile, open_existing
+from kbretrieval.cli.arguments import AsJson, IndexFile, SameFile, WholeFile, one_file, open_existing
 from kbretrieval.cli.output import as_json, say
 from kbretrieval.cli.shown import fields_text, table
 from kbretrieval.errors import IndexCorrupt
 
 
 def check(
-    index: IndexFile,
+    file: WholeFile = None,
+    index: SameFile = None,
     repair_derived: Annotated[
         bool, typer.Option("--repair-derived", help="Make faulty derived rows anew: the same as `kbretrieval repair`.")
     ] = False,
@@ -20,12 +21,12 @@ def check(
 ) -> None:
     """Verify the whole store and name each fault; exit status 6 if there is one.
 
-    Example: kbretrieval check --index kb.sqlite
+    Example: kbretrieval check kb.sqlite
     """
     if repair_derived:
-        repair(index, json_output)
+        repair(file, index, json_output)
         return
-    with open_existing(index) as opened:
+    with open_existing(one_file(file, index)) as opened:
         found = opened.check()
     if json_output:
         say(as_json([item.to_dict() for item in found]))
@@ -38,14 +39,14 @@ def check(
         raise IndexCorrupt(f"no fault is allowed, {len(found)} found")
 
 
-def repair(index: IndexFile, json_output: AsJson = False) -> None:
+def repair(file: WholeFile = None, index: SameFile = None, json_output: AsJson = False) -> None:
     """Make the chunks, terms and vectors of faulty documents anew from their text; exit status 6 if a fault is left.
 
     Nothing is made from a text that its digest does not vouch for. Kept hits of a repaired document are dead.
 
-    Example: kbretrieval repair --index kb.sqlite
+    Example: kbretrieval repair kb.sqlite
     """
-    with open_existing(index) as opened:
+    with open_existing(one_file(file, index)) as opened:
         result = opened.repair_derived()
     if json_output:
         say(as_json(result.to_dict()))
@@ -55,12 +56,12 @@ def repair(index: IndexFile, json_output: AsJson = False) -> None:
         raise IndexCorrupt(f"no fault is allowed, {len(result.left)} left")
 
 
-def purge(index: IndexFile, json_output: AsJson = False) -> None:
+def purge(file: WholeFile = None, index: SameFile = None, json_output: AsJson = False) -> None:
     """Remove the bytes of deleted text from the file; tombstones stay, backups are not reached.
 
-    Example: kbretrieval purge --index kb.sqlite
+    Example: kbretrieval purge kb.sqlite
     """
-    with open_existing(index) as opened:
+    with open_existing(one_file(file, index)) as opened:
         result = opened.purge()
     say(as_json(result.to_dict()) if json_output else fields_text(result.to_dict()))
 

@@ -111,6 +111,9 @@ class FolderSource:
         return raw
 
     def _real_root(self) -> Path:
+        # An empty name would be the working directory: what a script that lost its variable asks for.
+        if not isinstance(self.root, (str, os.PathLike)) or not os.fspath(self.root):
+            raise SourceListingIncomplete(f"a folder's name is required, {_kind(self.root)} given; nothing is deleted")
         try:
             root = Path(os.path.realpath(self.root, strict=True))
             with os.scandir(root):
@@ -118,6 +121,10 @@ class FolderSource:
         except (OSError, ValueError) as error:
             number = getattr(error, "errno", None)
             raise SourceListingIncomplete(f"a folder that can be listed is required (errno {number})") from None
+
+
+def _kind(root: object) -> str:
+    return "an empty one" if isinstance(root, (str, os.PathLike)) else type(root).__name__
 
 
 def _path(name: str) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kbretrieval.errors import InvalidPath, InvalidPolicy
+from kbretrieval.errors import ExplicitAclListRequired, InvalidPath, InvalidPolicy
+from kbretrieval.identity import checked_acl
 from kbretrieval.sync.access import Acl
 from kbretrieval.sync.patterns import PathPattern
 from kbretrieval.sync.policy_file import read_policy
@@ -13,17 +14,34 @@ from kbretrieval.sync.policy_file import read_policy
 MAX_POLICY_BYTES = 1_000_000
 
 
+def _checked(entries: object) -> Acl:
+    """Return an ACL as it is stored, or raise `invalid_policy`; a string is no list of its letters."""
+    if not isinstance(entries, (tuple, list)):
+        raise InvalidPolicy(f"a list of entries is required, {type(entries).__name__} given")
+    try:
+        return checked_acl(list(entries))
+    except ExplicitAclListRequired as error:
+        raise InvalidPolicy(error.facts) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Whoever is in `allow` may read the paths that `match` names."""
+    """Whoever is in `allow` may read the paths that `match` names; raises `invalid_policy`."""
 
     match: PathPattern
     allow: Acl
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.match, PathPattern):
+            raise InvalidPolicy(f"match: a PathPattern is required, {type(self.match).__name__} given")
+        object.__setattr__(self, "allow", _checked(self.allow))
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Rules in order, the last that matches decides; `default` is for paths that none matches, `()` is nobody.
+
+    Raises `invalid_policy` for entries that are no list, or that ID-2 refuses.
 
     Example:
         >>> policy = Policy.from_yaml('''
@@ -40,6 +58,13 @@ class Policy:
 
     rules: Sequence[Rule] = ()
     default: Acl = ()
+
+    def __post_init__(self) -> None:
+        rules: object = self.rules
+        if not isinstance(rules, (tuple, list)) or not all(isinstance(rule, Rule) for rule in rules):
+            raise InvalidPolicy("rules: a list of Rule is required, another value given")
+        object.__setattr__(self, "rules", tuple(rules))
+        object.__setattr__(self, "default", _checked(self.default))
 
     @classmethod
     def from_yaml(cls, text: str) -> "Policy":
@@ -58,7 +83,7 @@ class Policy:
         try:
             with Path(path).open("rb") as file:
                 raw = file.read(MAX_POLICY_BYTES + 1)
-        except (OSError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
             raise InvalidPath(f"a readable ACL file is required (errno {getattr(error, 'errno', None)})") from None
         if len(raw) > MAX_POLICY_BYTES:
             raise InvalidPolicy(f"at most {MAX_POLICY_BYTES} bytes are allowed, more are there")

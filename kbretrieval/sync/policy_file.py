@@ -27,6 +27,8 @@ def read_policy(text: str) -> tuple[Acl, tuple[tuple[PathPattern, Acl], ...]]:
         >>> read_policy("version: 1\\ndefault: [alice]")
         (('alice',), ())
     """
+    if not isinstance(text, str):
+        raise InvalidPolicy(f"line 1, column 1: text is required, {type(text).__name__} given")
     root = _fields(_composed(text), required=("version",), optional=("default", "rules"))
     version = root["version"]
     if not isinstance(version, ScalarNode) or (version.tag, version.value) != (_INTEGER, VERSION):

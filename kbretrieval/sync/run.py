@@ -39,9 +39,10 @@ def synchronise(
 
     A document belongs to the source whose connector its provenance names: others are left alone, one of no source is
     taken over by a file of its identity. A file that was moved and keeps its identity is a new revision of the same
-    text, so that quotations lead to where it is now. `restore` names paths or identities that may come back from deletion. More
-    than a fifth of the documents, and five or more, are deleted only up to `confirm_deletions`. With `dry_run` nothing
-    is written, and `index` may be None. `progress` is called after each file read and each step taken.
+    text, so that quotations lead to where it is now. `restore` names paths or identities that may come back from
+    deletion. More than a fifth of the documents, and five or more, are deleted only up to `confirm_deletions`. With
+    `dry_run` nothing is written, and `index` may be None. `progress` is called after each file read and each step
+    taken.
 
     Files that cannot be read, decoded, parsed or stored are in the report, and the others go on (SYN-5). Raises
     `source_listing_incomplete`, `deletions_need_confirmation`, `busy` where another run holds the index, and what ends

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kbretrieval import Context, Index
-from kbretrieval.cli import entry
+from kbretrieval.cli import entry, main
 from kbretrieval.cli.arguments import given_text
 from tests.cli.conftest import Run
 from tests.unit.doubles import logical_dump
@@ -121,6 +121,27 @@ def test_a_full_disk_under_stdout_is_one_line(kb: Path) -> None:
         done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, check=False, timeout=120)
     assert done.returncode == 6
     assert done.stderr == f"storage_io_error: the system refused a read or a write (errno {errno.ENOSPC})\n".encode()
+
+
+@pytest.mark.promise("ERR-2")
+def test_an_output_that_was_closed_before_the_start_is_one_line(
+    run: Run, kb: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python has no stream then; `2>&-` takes the line as well, and the status stays."""
+    line = ("documents", "--index", kb, "--tenant", "acme")
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        done = run(*line)
+    refusal = f"storage_io_error: the system refused a read or a write (errno {errno.EBADF})\n"
+    assert (done.status, done.err) == (6, refusal)
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        closed.setattr(sys, "stderr", None)
+        assert main([str(item) for item in line]) == 6
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdin", None)
+        done = run("audit", "-", "--index", kb, *WHO)
+    assert (done.status, done.err) == (2, "invalid_path: a readable file is required, stdin is closed\n")
 
 
 @POSIX

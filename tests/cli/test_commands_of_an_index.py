@@ -275,3 +275,18 @@ def test_evidence_is_of_the_book_s_fixtures_alone(run: Run, tmp_path: Path, root
     assert not folder.exists()
     absent = run(command, "--fixtures", tmp_path / "none", "--evidence", folder)
     assert absent.err == done.err, "refused before anything is read"
+
+
+@pytest.mark.promise("OBS-2", "OBS-4", "MIG-1")
+@pytest.mark.parametrize("command", ["check", "repair", "purge", "stats", "migrate"])
+def test_a_command_for_a_whole_index_takes_its_file_in_either_form(run: Run, kb: Path, command: str) -> None:
+    plain, named = run(command, kb, "--json"), run(command, "--index", kb, "--json")
+    assert (plain.status, plain.err) == (named.status, named.err) == (0, "")
+    assert json.loads(plain.out) is not None and plain.out.splitlines()[:2] == named.out.splitlines()[:2]
+    for arguments, count in (((), 0), ((kb, "--index", kb), 2)):
+        refused = run(command, *arguments)
+        assert (refused.status, refused.out) == (2, "")
+        assert (
+            refused.err.startswith("invalid_command_line: one index file is required")
+            and f"{count} given" in refused.err
+        )

@@ -161,9 +161,9 @@ def test_a_run_that_would_delete_too_much_says_how_to_go_on(run: Run, desk: Desk
 @pytest.mark.promise("SYN-4")
 def test_a_root_that_is_missing_or_empty_changes_nothing_and_makes_nothing(run: Run, desk: Desk) -> None:
     (desk.docs.parent / "empty").mkdir()
-    for root in ("absent", "empty", "acl.yml"):
+    for root in ("absent", "empty", "acl.yml", ""):
         line = desk.line(*TERMS)
-        line[1] = desk.docs.parent / root
+        line[1] = desk.docs.parent / root if root else ""
         done = run(*line)
         assert (done.status, done.out) == (2, "")
         assert done.err.startswith("source_listing_incomplete: ") and not desk.index.exists()

@@ -2,9 +2,9 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, overload
 
 import pytest
 
@@ -241,3 +241,25 @@ def test_what_is_no_list_of_hits(desk: Desk) -> None:
     wrong = (0, 11, -1, True, 1.0, "1", None, 2**70)
     assert {code_of(index.answer, [good], alice, limit) for limit in wrong} == {"invalid_answer_limit"}
     assert docs(index.search("值班安排", alice)) == ["good"]
+
+
+class Endless(Sequence[Any]):
+    """Says that it holds one hit, and always has another."""
+
+    def __len__(self) -> int:
+        return 1
+
+    @overload
+    def __getitem__(self, index: int) -> object: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[object]: ...
+    def __getitem__(self, index: int | slice) -> object:
+        return index
+
+
+@pytest.mark.promise("CIT-8", "ERR-2")
+def test_a_sequence_that_has_no_end_or_cannot_be_counted_is_too_long(desk: Desk) -> None:
+    """It is taken before the transaction begins, and no further than it may be."""
+    for hits in (Endless(), range(10**30)):
+        for call in (desk.index.answer, desk.index.audit):
+            assert code_of(call, hits, desk.alice) == "too_many_hits"

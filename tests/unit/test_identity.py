@@ -2,6 +2,7 @@
 
 import unicodedata
 from dataclasses import FrozenInstanceError
+from enum import StrEnum
 
 import pytest
 from hypothesis import given
@@ -178,3 +179,36 @@ def test_lone_surrogates_and_nul_are_refused_before_any_write(index: Index) -> N
     assert index.documents("acme") == ()
     kept = index.upsert("acme", "s", 1, "markdown", "# 甲\n\n响铃\a 与 \x1b 保留", ["alice"])
     assert kept.state == "indexed" and kept.controls == 2
+
+
+class Role(StrEnum):
+    """A tenant and a name, as an application may keep them."""
+
+    ACME = "acme"
+    ALICE = "alice"
+
+
+class Odd(str):
+    """A string whose length and letters are not what they seem."""
+
+    def __len__(self) -> int:
+        raise RuntimeError("not counted")
+
+
+@pytest.mark.promise("ID-2", "CIT-8", "ACL-2")
+def test_a_member_of_an_enumeration_is_a_name_like_any_other(index: Index) -> None:
+    """Its hits would be malformed, and every answer an abstention, if it was kept as it is."""
+    made = index.upsert(Role.ACME, Role.ALICE, 1, "text", "退款两周", [Role.ALICE])
+    context = Context(Role.ACME, Role.ALICE, (Role.ALICE,))
+    names = (context.tenant, context.principal, *context.groups, made.tenant, made.doc_id)
+    assert [type(name) for name in names] == [str] * 5
+    answer = index.answer(index.search("退款", context), context)
+    assert [(item.quote, item.granted_by) for item in answer.evidence] == [("退款两周", "alice")]
+    assert context == Context("acme", "alice", ("alice",))
+
+
+@pytest.mark.promise("ID-2", "ERR-2")
+def test_what_a_kind_of_string_does_is_not_asked(index: Index) -> None:
+    assert Context(Odd("acme"), Odd("alice")).entries() == ("alice", "*")
+    assert code_of(Context, "acme", Odd("")) == "invalid_identity"
+    assert code_of(index.upsert, "acme", "d", 1, "text", "x", [Odd("")]) == "explicit_acl_list_required"

@@ -2,15 +2,16 @@
 
 import re
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from kbretrieval import KBError
 from kbretrieval.errors import InvalidParameter, InvalidPath, InvalidPolicy
-from kbretrieval.sync import Policy
+from kbretrieval.sync import Policy, Rule
 from kbretrieval.sync.access import gained, halves
 from kbretrieval.sync.patterns import PathPattern
-from tests.unit.doubles import error_of
+from tests.unit.doubles import code_of, error_of
 
 WHOLE = """
 version: 1
@@ -168,3 +169,24 @@ def test_a_change_has_a_half_that_takes_and_a_half_that_gives(
     assert halves(old, new) == (first, last)
     if first is not None:
         assert not gained(old, first) and not gained(new, first)
+
+
+@pytest.mark.promise("POL-1", "ERR-2")
+def test_a_policy_made_by_hand_is_judged_like_one_in_a_file() -> None:
+    """`allow="alice"` would be a list of five letters, each a principal."""
+    pattern, anything = PathPattern("a.md"), cast(Any, Policy)
+    for wrong in ("alice", None, 7, {"alice"}, [7], [""], ["*", "group:"]):
+        assert code_of(anything, default=wrong) == "invalid_policy"
+        assert code_of(cast(Any, Rule), pattern, wrong) == "invalid_policy"
+    assert code_of(cast(Any, Rule), "a.md", ["alice"]) == "invalid_policy"
+    assert [code_of(anything, rules) for rules in (None, "a", [("a.md", ())])] == ["invalid_policy"] * 3
+    made = anything([Rule(pattern, cast(Any, ["bob", "bob"]))], ["alice"])
+    assert made == Policy((Rule(pattern, ("bob",)),), ("alice",))
+
+
+@pytest.mark.promise("POL-1", "ERR-2")
+@pytest.mark.parametrize("given", [None, 7, b"version: 1", ["version: 1"]])
+def test_what_is_no_text_and_no_path_is_refused(given: Any) -> None:
+    assert code_of(Policy.from_yaml, given) == "invalid_policy"
+    if not isinstance(given, bytes):
+        assert code_of(Policy.read, given) == "invalid_path"

@@ -186,6 +186,20 @@ def test_a_missing_or_empty_source_deletes_nothing(world: World, tmp_path: Path)
     assert world.dump() == before
 
 
+@pytest.mark.promise("SYN-4", "ERR-2")
+@pytest.mark.parametrize("root", ["", None, 7, []])
+def test_a_root_without_a_name_is_not_the_working_directory(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Any
+) -> None:
+    """What a script asks for that lost its variable: every document would be deleted, and others take their place."""
+    world.run({"a.md": "# 甲"})
+    (tmp_path / "other.md").write_text("# 乙", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    before = world.dump()
+    assert code_of(world.run, FolderSource(root)) == "source_listing_incomplete"
+    assert world.dump() == before
+
+
 @pytest.mark.promise("SYN-4")
 def test_an_incomplete_listing_writes_and_deletes_nothing(world: World) -> None:
     world.run(many(4))
