@@ -47,8 +47,8 @@ def chain(error: BaseException | None) -> Iterator[BaseException]:
 def told_by(error: KBError) -> list[str]:
     """Everything a log could show of an error: text, representation, attributes, traceback without source lines."""
     frames = traceback.TracebackException.from_exception(error, lookup_lines=False)
-    for frame in frames.stack:
-        frame._line = ""  # type: ignore[attr-defined]
+    bare = [(frame.filename, frame.lineno, frame.name, "") for frame in frames.stack]
+    frames.stack = traceback.StackSummary.from_list(bare)
     told = ["".join(frames.format())]
     for item in chain(error):
         told += [str(item), repr(item), repr(item.args), repr(getattr(item, "__dict__", {}))]
