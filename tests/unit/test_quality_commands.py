@@ -183,6 +183,12 @@ def test_the_committed_claim_holds_the_figures_that_were_measured_outside(shared
         assert found[judge] == pytest.approx(figures[CHOSEN][measure], abs=1e-9), measure
 
 
+def places_moved(known: Sequence[str], now: Sequence[str]) -> int:
+    """How many places the passages of a list moved altogether; one that is gone stands behind the last."""
+    place = {passage: number for number, passage in enumerate(now)}
+    return sum(abs(number - place.get(passage, len(known))) for number, passage in enumerate(known))
+
+
 class RealWhereItCounts:
     """The real model for every query and for the passages that are named; all others lie below its floor."""
 
@@ -206,12 +212,13 @@ class RealWhereItCounts:
 def test_the_real_model_ranks_as_in_the_committed_run(
     shared: Path, root: Path, bge: BGEEncoder, name: str, step: int
 ) -> None:
-    """For some questions: the same ten passages in the same order.
+    """For most of some questions the same ten passages in the same order, but for neighbours that changed places.
 
     Every passage is indexed, so lexical scores are those of the whole set; but only those that the run names for these
-    questions are encoded. Where the run has a passage that the vector channel's window left out, the order may differ,
-    and near ties turn on another processor: of 26 questions two did. Without the instruction before queries, with
-    another pooling or another share, none stays the same.
+    questions are encoded. Where the run has a passage that the vector channel's window left out, the order may differ;
+    and a processor with other integer instructions moves near ties: between two such, 17 of 20 questions moved by three
+    places at most, all ten passages taken together. Without the instruction before queries it is 2, with the
+    instruction before passages as well 4, with the next larger lexical share 8.
     """
     judged = load_judged_set(shared / "testsets" / name)
     part = replace(judged, questions=judged.questions[::step])
@@ -223,5 +230,5 @@ def test_the_real_model_ranks_as_in_the_committed_run(
         for question in part.questions:
             hits = collection.index.search(question.text, READER, 10, "hybrid", chosen.setting.options)
             assert tuple(hit.doc_id for hit in hits) == chosen.rankings[question.id]
-    same = [question.id for question in part.questions if chosen.rankings[question.id] == known[question.id]]
-    assert len(same) > len(part.questions) / 2, same
+    moved = {question.id: places_moved(known[question.id], chosen.rankings[question.id]) for question in part.questions}
+    assert sum(places <= 3 for places in moved.values()) > len(moved) / 2, moved
