@@ -107,9 +107,9 @@ def test_bounds_refuse_before_any_work() -> None:
     for source, source_format in huge:
         waited = []
         for _ in range(3):
-            begin = time.perf_counter()
+            begin = time.process_time()
             assert code_of(project, source, source_format) == "source_too_large"
-            waited.append(time.perf_counter() - begin)
+            waited.append(time.process_time() - begin)
         assert min(waited) < SMALL
     assert project("a" * MAX_CODE_POINTS, "text").body == "a" * MAX_CODE_POINTS
     assert "4,000,000 code points and 12,000,000 UTF-8 bytes" in (Index.upsert.__doc__ or "")
