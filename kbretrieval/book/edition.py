@@ -3,6 +3,7 @@
 Pages are made from the committed notebooks as they stand; nothing is executed. They name no address outside the folder.
 """
 
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -12,6 +13,7 @@ from kbretrieval.book.contents import CHAPTERS, Chapter
 
 TITLE = "企业知识库检索：笔记本"
 
+_SECTION = re.compile(r'<h2 id="([^"]+)">(.*?)<a class="anchor-link"', re.DOTALL)
 _STYLE = """
 body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; line-height: 1.7; font-family: system-ui, sans-serif; }
 pre { overflow-x: auto; padding: .7rem; background: #f5f5f2; line-height: 1.45; }
@@ -67,7 +69,19 @@ def _file(chapter: Chapter) -> str:
 
 def _body(exporter: Any, notebook: Path) -> str:
     made, _ = exporter.from_filename(str(notebook))
-    return str(made)
+    return with_sections(str(made))
+
+
+def with_sections(body: str) -> str:
+    """Return a chapter's body with links to its sections before the first of them; chapters are long pages.
+
+    Example:
+        >>> '<li><a href="#a">甲</a></li>' in with_sections('<h2 id="a">甲<a class="anchor-link" href="#a">¶</a></h2>')
+        True
+    """
+    links = "".join(f'<li><a href="#{mark}">{title}</a></li>' for mark, title in _SECTION.findall(body))
+    before, section, behind = body.partition("<h2 ")
+    return f'{before}<nav aria-label="本章"><ol>{links}</ol></nav>{section}{behind}' if links else body
 
 
 def write_edition(notebooks: Path, output: Path) -> list[Path]:

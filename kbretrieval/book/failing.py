@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any
 
-# What may be called a second time for its value alone; anything else in an assertion is left unevaluated.
+# What may be called a second time for its value alone; with any other call an assertion is left unevaluated.
 _HARMLESS = {
     "abs",
     "all",
@@ -33,12 +33,16 @@ _HARMLESS = {
     "range",
 }
 _HARMLESS |= {"repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "type", "zip"}
+_HARMLESS_METHODS = {"count", "encode", "endswith", "get", "hex", "items", "join", "keys", "partition", "read_bytes"}
+_HARMLESS_METHODS |= {"replace", "split", "splitlines", "startswith", "strip", "values"}
 _CHANGED = (
     "没有改过任何一格时它必须成立，不成立就是缺陷。改过参数或代码的话，它说的是：在你的设置下结果不同。"
     "先比较上面的值；要接着看，从下一格往下运行。"
 )
 _REFUSED = "包按规则拒绝了这次调用：冒号之前是稳定的代码，之后是要求的和给出的。改好参数，再从第一格运行。"
-_UNPROVED = "有一项比较没有成立，所以不写证据文件。改过参数时本该如此：证据记的是默认参数下的结果。"
+_UNPROVED = (
+    "要写的数没有凑齐，或者有一项比较没有成立，所以不写证据文件。改过参数时本该如此：证据记的是默认参数下的结果。"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def explain(value: BaseException | None, traceback: TracebackType | None, names:
     code = getattr(value, "code", None)
     if not isinstance(value, Exception) or not isinstance(code, str):
         return []
-    return [str(value), place, _UNPROVED if code.startswith("evidence_check") else _REFUSED]
+    return [str(value), place, _UNPROVED if code.startswith("evidence_") else _REFUSED]
 
 
 def _stop(traceback: TracebackType | None, names: dict[str, Any]) -> Stop | None:
@@ -142,8 +146,11 @@ def _operands(test: ast.expr, frame: FrameType) -> Iterator[tuple[str, str]]:
 def _effects(part: ast.expr) -> bool:
     """Return whether evaluating this once more might do something."""
     calls = [node.func for node in ast.walk(part) if isinstance(node, ast.Call)]
-    harmless = all(isinstance(call, ast.Name) and call.id in _HARMLESS for call in calls)
-    return not harmless or any(isinstance(node, ast.NamedExpr | ast.Await | ast.Yield) for node in ast.walk(part))
+    names = {call.id for call in calls if isinstance(call, ast.Name)}
+    methods = {call.attr for call in calls if isinstance(call, ast.Attribute)}
+    other = any(not isinstance(call, ast.Name | ast.Attribute) for call in calls)
+    unknown = names - _HARMLESS or methods - _HARMLESS_METHODS or other
+    return bool(unknown) or any(isinstance(node, ast.NamedExpr | ast.Await | ast.Yield) for node in ast.walk(part))
 
 
 def _value(part: ast.expr, frame: FrameType) -> Any:

@@ -30,6 +30,7 @@ STYLE: dict[str, Any] = {
     "axes.titlesize": 12,
     "axes.titlepad": 12,
     "axes.titlelocation": "left",
+    "axes.labelpad": 7,
     "axes.unicode_minus": True,
     "axes.spines.top": False,
     "axes.spines.right": False,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kbretrieval.book.contents import CHAPTERS
-from kbretrieval.book.edition import write_edition
+from kbretrieval.book.edition import with_sections, write_edition
 
 pytestmark = pytest.mark.slow
 
@@ -39,3 +39,14 @@ def test_a_page_is_chinese_offline_and_describes_its_pictures(edition: Path, cha
     pictures = re.findall(r"<img [^>]*>", text)
     assert pictures
     assert all(re.search(r'alt="[^"]*结论', picture) for picture in pictures)
+
+
+@pytest.mark.promise("NB-18")
+def test_a_page_leads_to_each_of_its_sections(edition: Path) -> None:
+    text = (edition / "07_rrf.html").read_text(encoding="utf-8")
+    listed = re.findall(r'href="#([^"]+)"', text.partition('<nav aria-label="本章">')[2].partition("</nav>")[0])
+    assert listed == re.findall(r'<h2 id="([^"]+)"', text) and len(set(listed)) > 10
+
+
+def test_a_page_without_sections_gets_no_list_of_them() -> None:
+    assert with_sections("<h1>一</h1><p>只有一段。</p>") == "<h1>一</h1><p>只有一段。</p>"

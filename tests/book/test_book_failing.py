@@ -31,6 +31,7 @@ def stopped(source: str, monkeypatch: pytest.MonkeyPatch, **names: Any) -> tuple
         ("a, b = 1, 2\nassert (a == 1\n        and b == 1)", ["第 2 行：assert a == 1 and b == 1", "b → 2"]),
         ("a = 2\nassert 0 < len('ab') < a", ["len('ab') → 2", "a → 2"]),
         ("def inner(limit):\n    assert limit\n\n\ninner(0)", ["第 2 行：assert limit", "limit → 0"]),
+        ("seen = {'a': 1}\nassert set(seen.values()) == {0}", ["set(seen.values()) → {1}", "{0} → {0}"]),
         ("text = '年' * 500\nassert text == '', '说明'", ["text → '年年"]),
     ],
 )

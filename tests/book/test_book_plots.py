@@ -138,6 +138,17 @@ def test_a_result_that_skips_a_channel_has_no_line_through_it() -> None:
     assert ends == [(1, 2)]
 
 
+def test_the_colour_bar_of_a_heat_map_counts_in_whole_numbers_or_is_left_out() -> None:
+    def drawn(**options: int | bool) -> Figure:
+        names = {"title": "泄露", "x_label": "出口", "y_label": "引擎"}
+        return book.heat_map([[0, 1], [2, 1]], ["甲", "乙"], ["检索", "兑现"], **names, **options)  # type: ignore[arg-type]
+
+    counts, yes_or_no = drawn(digits=0), drawn(digits=0, scale=False)
+    png_bytes(counts)
+    labels = [label.get_text() for label in counts.axes[1].get_yticklabels() if label.get_text()]
+    assert labels == ["0", "1", "2"] and len(yes_or_no.axes) == 1
+
+
 REFUSED: list[tuple[Callable[[], Figure], str]] = [
     (lambda: book.slope_chart({"词面": ["a"]}, title="x"), "at least 2 columns needed, 1 given"),
     (lambda: book.slope_chart({"词面": ["a", "a"], "向量": []}, title="x"), "2 results given, 1 different"),

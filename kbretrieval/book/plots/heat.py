@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from kbretrieval.book.plots.canvas import bare, finish, inscribe, new_figure, require
 from kbretrieval.book.style import HEAT_MAP, INK, styled
@@ -20,12 +21,14 @@ def heat_map(
     low: float | None = None,
     high: float | None = None,
     digits: int = 2,
+    scale: bool = True,
 ) -> Figure:
     """Return a heat map of `values`, one list per name in `rows`, each as long as `columns`.
 
     The colour scale goes from `low` to `high` (by default the least and greatest value); lightness rises with the
-    value, so it survives grey printing, and the value stands in the cell with `digits` decimals. Raises
-    `PlotDataMismatch` when shapes differ or nothing is given; `MissingGlyph`.
+    value, so it survives grey printing, and the value stands in the cell with `digits` decimals. `scale=False` leaves
+    the bar with the colours out, for a map whose colours only say yes or no. Raises `PlotDataMismatch` when shapes
+    differ or nothing is given; `MissingGlyph`.
 
     Example:
         >>> figure = heat_map([[1.0, 0.0]], ["报销"], ["报销", "退款"], title="余弦", x_label="文本", y_label="问题")
@@ -47,7 +50,9 @@ def heat_map(
         axes.set_yticks(range(len(rows)), list(rows))
         inscribe(axes, title, x_label, y_label)
         bare(axes)
-        figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02)
+        if scale:
+            ticks = None if digits else MaxNLocator(integer=True)
+            figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02, ticks=ticks)
         return finish(figure, [*rows, *columns])
 
 
