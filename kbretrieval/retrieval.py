@@ -17,7 +17,7 @@ from kbretrieval.channels.fts5 import METHOD as FTS_METHOD
 from kbretrieval.channels.fts5 import STATISTICS as FTS_STATISTICS
 from kbretrieval.channels.fts5 import rank_fts5
 from kbretrieval.channels.ranking import QueryTerms, Ranked, skipped
-from kbretrieval.channels.vector import DENSE, SPARSE, RoughScan, rank_dense, rank_sparse, rough_scan, select_dense
+from kbretrieval.channels.vector import DENSE, SPARSE, rank_dense, rank_sparse, select_dense
 from kbretrieval.channels.vector import STATISTICS as VECTOR_STATISTICS
 from kbretrieval.encoders.port import encode_dense
 from kbretrieval.engine import Engine
@@ -91,9 +91,8 @@ class Search:
             snapshot, lexical = self._from_store()
             shelf = self._engine.resident.shelf
         eligible = self.eligible(snapshot)
-        with self._scan(eligible) as scan:
-            lexical = lexical or self._lexical(snapshot, eligible)
-            vector = self._vector(snapshot, eligible, scan, shelf, moment)
+        lexical = lexical or self._lexical(snapshot, eligible)
+        vector = self._vector(snapshot, eligible, shelf, moment)
         fused = self._fused(lexical, vector)
         with moment():
             self._check_commit(snapshot)
@@ -123,22 +122,15 @@ class Search:
             return skipped("lexical", method, statistics, "mode", self._terms, eligible.count)
         return rank_bm25(snapshot, eligible, self._terms, self._options.window)
 
-    def _scan(self, eligible: Eligible) -> AbstractContextManager[RoughScan | None]:
-        """Begin the long part of a dense search; other processors go on with it while this one ranks by terms."""
-        if self._query_vector is None:
-            return nullcontext()
-        return rough_scan(eligible, self._engine.quantizer.query(self._query_vector), self._engine.resident.scanners)
-
-    def _vector(
-        self, snapshot: Snapshot, eligible: Eligible, scan: RoughScan | None, shelf: Shelf, moment: Moment
-    ) -> Ranked:
+    def _vector(self, snapshot: Snapshot, eligible: Eligible, shelf: Shelf, moment: Moment) -> Ranked:
         encoder, window = self._engine.encoder, self._options.window
         if self._mode == "lexical":
             method = DENSE if encoder.dimension else SPARSE
             return skipped("vector", method, VECTOR_STATISTICS, "mode", self._terms, eligible.count)
-        if self._query_vector is None or scan is None:
+        if self._query_vector is None:
             return rank_sparse(snapshot, eligible, self._terms, encoder.floor, window)
-        selection = select_dense(snapshot, eligible, scan, encoder.floor, window)
+        coded = self._engine.quantizer.query(self._query_vector)
+        selection = select_dense(snapshot, eligible, coded, encoder.floor, window, self._engine.resident.scanners)
         vectors = self._read_vectors(snapshot, selection.wanted.tolist(), shelf, moment)
         return rank_dense(
             selection,

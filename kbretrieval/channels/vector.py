@@ -8,8 +8,6 @@ Proof: the k rows with the largest a score at least A - e, so a row of the best 
 Those few are scored in float64, multiplied and summed row by row in one order, so that equal texts score exactly equal.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,35 +72,14 @@ class Selection:
     wanted: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class RoughScan:
-    """A view and its rows' scores as their int8 rows tell them: `scores()` takes part in the scan and returns them."""
-
-    view: CodedView
-    query: CodedQuery
-    scores: Callable[[], Scores]
-
-
-@contextmanager
-def rough_scan(eligible: Eligible, query: CodedQuery, scanners: Scanners) -> Iterator[RoughScan]:
-    """Let other processors begin to score the eligible rows; they do so while the caller ranks by terms."""
-    view = eligible.coded()
-    rough = np.empty(len(view.rows), np.float64)
-
-    def fill(part: Part) -> None:
-        dots = part.wanted(integer_dots(part.codes(), query.codes))
-        rough[part.begin : part.end] = query.constant + query.step * dots
-
-    with scanners.begun(fill, view.parts) as finish:
-
-        def scores() -> Scores:
-            finish()
-            return rough
-
-        yield RoughScan(view, query, scores)
-
-
-def select_dense(snapshot: Snapshot, eligible: Eligible, scan: RoughScan, floor: float, window: int) -> Selection:
+def select_dense(
+    snapshot: Snapshot,
+    eligible: Eligible,
+    query: CodedQuery,
+    floor: float,
+    window: int,
+    scanners: Scanners | None = None,
+) -> Selection:
     """Return which eligible rows may belong to the best `window` at or above the floor; loses none of them.
 
     Bounds are worked out only where they can matter. Let R be the widest reach of any row and t the `window`-th largest
@@ -112,7 +89,8 @@ def select_dense(snapshot: Snapshot, eligible: Eligible, scan: RoughScan, floor:
     """
     if eligible.damaged:
         raise IndexCorrupt(f"{eligible.count} rows are eligible, {eligible.damaged} of them have a damaged vector")
-    view, query, rough = scan.view, scan.query, scan.scores()
+    view = eligible.coded()
+    rough = rough_scores(view, query, scanners)
     widest = query.reach(view.widest_norm, view.widest_residual)
     rows = np.flatnonzero(rough >= floor - widest)  # every other row scores surely below the floor
     rough = rough[rows]
@@ -144,6 +122,23 @@ def _around_floor(
     straddling = (lower < floor) & (upper >= floor)
     sure = len(rows) - len(scores) + int(np.count_nonzero(lower >= floor))
     return sure, rows[unsettled][straddling], int(np.count_nonzero(scores[straddling] >= floor))
+
+
+def rough_scores(view: CodedView, query: CodedQuery, scanners: Scanners | None = None) -> Scores:
+    """Return the score of every row of a view as its int8 row tells it; several threads share a long one."""
+    dots = np.empty(len(view.rows), np.float64)
+
+    def fill(part: Part) -> None:
+        dots[part.begin : part.end] = part.wanted(integer_dots(part.codes(), query.codes))
+
+    if scanners is None:
+        for part in view.parts:
+            fill(part)
+    else:
+        scanners.each(fill, view.parts)
+    dots *= query.step
+    dots += query.constant
+    return dots
 
 
 def _bounds(view: CodedView, query: CodedQuery, rows: Ints, rough: Scores) -> tuple[Scores, Scores]:

@@ -2,9 +2,8 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import TypeVar
 
@@ -42,38 +41,20 @@ class Scanners:
         self._lock = Lock()
 
     def each(self, work: Callable[[Item], None], items: Sequence[Item]) -> None:
-        """Call `work` once for each item, in no particular order, and return when all are done."""
-        with self.begun(work, items) as finish:
-            finish()
+        """Call `work` once for each item, in no particular order, and return when all are done.
 
-    @contextmanager
-    def begun(self, work: Callable[[Item], None], items: Sequence[Item]) -> Iterator[Callable[[], None]]:
-        """Let the other threads begin; what is yielded takes part and returns when all are done.
-
-        Where the other processors are busy with something else, the caller waits for them no longer than for one item.
-        At the end of the block nobody works any more: what was not begun by then is not done, and what `work` raised in
-        another thread is raised.
-
-        Example:
-            >>> scanners, seen = Scanners(threads=2), []
-            >>> with scanners.begun(seen.append, [1, 2, 3]) as finish:
-            ...     finish()  # after something else
-            >>> sorted(seen)
-            [1, 2, 3]
-            >>> scanners.close()
+        The caller's thread takes part: where the other processors are busy with something else it waits for them no
+        longer than for one item. What `work` raises is raised here.
         """
         left = deque(items)
         helping = self._helping(work, left, min(self._others, len(items) - 1))
-
-        def finish() -> None:
-            _work_off(work, left)
-            _ended(helping)
-
         try:
-            yield finish
+            _work_off(work, left)
         finally:
             left.clear()
-            _ended(helping)
+            for future in helping:
+                if not future.cancel():
+                    future.result()
 
     def _helping(self, work: Callable[[Item], None], left: deque[Item], threads: int) -> list[Future[None]]:
         if threads < 1:
@@ -98,10 +79,3 @@ def _work_off(work: Callable[[Item], None], left: deque[Item]) -> None:
         except IndexError:
             return
         work(item)
-
-
-def _ended(helping: Sequence[Future[None]]) -> None:
-    running = [future for future in helping if not future.cancel()]
-    wait(running)
-    for future in running:
-        future.result()

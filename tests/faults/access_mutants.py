@@ -158,10 +158,9 @@ CHANNELS: tuple[Mutant, ...] = (
         "vector channel, dense: rows are not filtered by their lists",
         "ACL-5",
         access.a_forbidden_vector_is_not_compared,
-        "kbretrieval.channels.vector:rough_scan",
+        "kbretrieval.channels.vector:select_dense",
         "view = eligible.coded()",
-        "every = np.ones_like(eligible.mask); "
-        "view = type(eligible)(every, np.flatnonzero(every), eligible.relative_lengths, 0, eligible.segments).coded()",
+        f"view = {EVERY_ROW.format(segments='snapshot.segments')}.coded()",
         CAUGHT,
     ),
     mutant(

@@ -53,12 +53,11 @@ def mutant(name: str, promise: str, scene: Scene, where: str, line: str, changed
 
 
 def function_at(where: str) -> FunctionType:
-    """Return the function that `where` names; of a decorated one the function within."""
+    """Return the function that `where` names."""
     module, _, path = where.partition(":")
     found: Any = import_module(module)
     for name in path.split("."):
         found = getattr(found, name)
-    found = inspect.unwrap(found)
     if not isinstance(found, FunctionType):
         raise TypeError(f"{where}: a plain function is required")
     return found
@@ -74,7 +73,7 @@ def broken_code(change: Change) -> CodeType:
     text = source.replace(change.line, change.broken)
     made: dict[str, Any] = {}
     exec(compile(text, f"<broken {change.where}>", "exec", dont_inherit=True), dict(function.__globals__), made)
-    code: CodeType = inspect.unwrap(made[function.__name__]).__code__
+    code: CodeType = made[function.__name__].__code__
     return code
 
 

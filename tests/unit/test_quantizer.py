@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kbretrieval.channels.ranking import QueryTerms, best, least_of_best
-from kbretrieval.channels.vector import exact_scores, rank_dense, rough_scan, select_dense
+from kbretrieval.channels.vector import exact_scores, rank_dense, select_dense
 from kbretrieval.encoders import quantizer as module
 from kbretrieval.encoders.bge import bge_quantizer
 from kbretrieval.encoders.quantizer import Quantizer, integer_dots, plain, quantizer_of
@@ -118,8 +118,7 @@ def test_the_selection_gives_the_plain_scan_bit_for_bit(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("kbretrieval.snapshot.eligible.BLOCK_ROWS", block)
             patch.setattr("kbretrieval.snapshot.eligible.KEPT_COPY_BYTES", copied)
-            with rough_scan(view, quantizer.query(query), scanners) as scan:
-                selection = select_dense(snapshot, view, scan, floor, window)
+            selection = select_dense(snapshot, view, quantizer.query(query), floor, window, scanners)
         chosen = selection.wanted
         assert set(chosen) <= set(keys[mask])  # nothing hidden is ever read
         ranked = rank_dense(
@@ -131,15 +130,14 @@ def test_the_selection_gives_the_plain_scan_bit_for_bit(
 
 
 @pytest.mark.promise("PRF-3")
-def test_good_constants_leave_few_candidates(scanners: Scanners) -> None:
+def test_good_constants_leave_few_candidates() -> None:
     vectors, query = units(3, 4000, 64), units(4, 1, 64)[0]
     read = []
     for quantizer in quantizers(64, 3):
         segment = segment_of(vectors, quantizer, 1)
         snapshot = snapshot_of((segment,))
         view = view_of(snapshot.alive, snapshot.segments)
-        with rough_scan(view, quantizer.query(query), scanners) as scan:
-            read.append(len(select_dense(snapshot, view, scan, -1.0, 10).keys))
+        read.append(len(select_dense(snapshot, view, quantizer.query(query), -1.0, 10).keys))
     fitted, _, absurd = read
     assert 10 <= fitted < 100
     assert absurd == 4000  # bounds that say nothing let every row through

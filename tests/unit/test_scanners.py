@@ -1,6 +1,6 @@
 """Threads that share a scan: every item once, whatever fails or is closed meanwhile (VEC-7, CON-6)."""
 
-from threading import Barrier, Event, Thread, Timer, current_thread
+from threading import Barrier, Thread, current_thread
 
 import pytest
 
@@ -60,46 +60,3 @@ def test_a_closed_one_starts_again_and_scans_at_once_do_not_meet() -> None:
         thread.join()
     scanners.close()
     assert list(found.values()) == [sorted(list(range(10)) * 50)] * 4
-
-
-def test_other_threads_work_while_the_caller_does_something_else() -> None:
-    scanners, begun, seen = Scanners(2), Event(), list[int]()
-
-    def work(item: int) -> None:
-        begun.set()
-        seen.append(item)
-
-    with scanners.begun(work, [1, 2, 3]) as finish:
-        assert begun.wait(20)
-        finish()
-        assert sorted(seen) == [1, 2, 3]
-    scanners.close()
-
-
-def test_after_the_block_nobody_works_and_what_was_not_begun_is_not_done() -> None:
-    scanners, begun, go, done = Scanners(2), Event(), Event(), list[int]()
-
-    def work(item: int) -> None:
-        begun.set()
-        assert go.wait(20)
-        done.append(item)
-
-    with pytest.raises(KeyError), scanners.begun(work, [1, 2, 3]):
-        assert begun.wait(20)
-        Timer(0.05, go.set).start()
-        raise KeyError
-    assert done == [1]
-    scanners.close()
-
-
-def test_what_failed_in_another_thread_is_raised_when_its_scores_are_wanted() -> None:
-    scanners, failing = Scanners(2), Event()
-
-    def work(item: int) -> None:
-        failing.set()
-        raise ValueError(item)
-
-    with pytest.raises(ValueError, match="1"), scanners.begun(work, [1, 2]) as finish:
-        assert failing.wait(20)
-        finish()
-    scanners.close()
