@@ -39,6 +39,12 @@ class IndexForked(StoreError):
     code = "index_forked"
 
 
+class IndexReplaced(StoreError):
+    """A call on an index whose file was moved, removed or replaced since it was opened; open it anew (ACL-7)."""
+
+    code = "index_replaced"
+
+
 class NotAnIndex(StoreError):
     """The file carries neither our application id nor our schema (CON-2)."""
 

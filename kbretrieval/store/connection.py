@@ -20,12 +20,13 @@ from kbretrieval.errors import (
     IndexCorrupt,
     IndexForked,
     IndexReadOnly,
+    IndexReplaced,
     InvalidPath,
     KBError,
     StorageFull,
     StorageIOError,
 )
-from kbretrieval.store.files import create_private
+from kbretrieval.store.files import create_private, identity
 
 DEFAULT_WAIT_SECONDS = 30.0
 PAUSE_SECONDS = (0.0005, 0.004)
@@ -90,10 +91,12 @@ class Connection:
         self._waited = _Waited()
         self._process = os.getpid()
         self._closed = False
+        before = identity(path)
         try:
             self._raw = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise store_error(error) from None
+        self._file = before or identity(path)
         self._raw.text_factory = _decoded
         try:
             for pragma in ("busy_timeout=0", "synchronous=FULL", "trusted_schema=OFF", "cell_size_check=ON"):
@@ -112,6 +115,13 @@ class Connection:
             raise IndexForked(f"opened by process {self._process}, used in process {os.getpid()}")
         if self._closed:
             raise IndexClosed("the index was closed before this call")
+
+    def _check_place(self) -> None:
+        # SQLite goes on reading a file whose name was given to another: no revocation would ever be seen (ACL-7).
+        found = identity(self._path)
+        if found != self._file:
+            there = "no file" if found is None else "another file"
+            raise IndexReplaced(f"the file that was opened is required, {there} is in its place; open the index anew")
 
     def close(self) -> None:
         """Close the connection; a second close is harmless, and so is one in a forked child."""
@@ -205,6 +215,7 @@ class Connection:
         with self._lock:
             self._waited.seconds += time.monotonic() - began
             self.check_usable()
+            self._check_place()
             self.run(begin)
             try:
                 yield
@@ -222,6 +233,7 @@ class Connection:
         """Run a statement that SQLite refuses inside a transaction (VACUUM)."""
         with self._lock:
             self.check_usable()
+            self._check_place()
             return self.run(statement)
 
     def backup_to(self, target: Path) -> None:

@@ -28,6 +28,15 @@ def create_private(path: Path) -> bool:
     return True
 
 
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from every other that there is (device and number); None where nothing can be found."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
 def is_empty(path: Path) -> bool:
     """Tell whether a regular file has no bytes; raises `not_an_index` for anything but a regular file."""
     return _size(path) == 0
