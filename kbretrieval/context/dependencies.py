@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from kbretrieval.context.records import find_scope
 from kbretrieval.context.scope import Scope
-from kbretrieval.context.snapshots import Stored, text_of
+from kbretrieval.context.snapshots import Stored
 from kbretrieval.context.standing import ONLY_STALE, REFUSALS, Finding, document_finding, scope_finding, stand
 from kbretrieval.errors import (
     ContextPolicyReauthRequired,
@@ -27,7 +27,7 @@ from kbretrieval.store.connection import Connection
 class Dependency(Exported):
     """One thing that was checked; `code` is None where it holds, else the refusal of new work that depends on it.
 
-    kinds: `part` (a stored part and its digest), `structure` (intervals and fragments agree), `scope` (the stored
+    kinds: `part` (a stored part and its digest), `structure` (the parts agree with each other), `scope` (the stored
     scope is the frozen one), `policy` (field policy and bindings of the scope), `source` (a document), `transaction`
     (the commit at which the task looked).
     """
@@ -44,7 +44,8 @@ class Dependency(Exported):
 class Report(Exported):
     """What was checked at one commit, and what was locked while it was.
 
-    `intact`: every stored part has its digest. `readable`: it may be replayed as history. `valid`: it may be delivered.
+    `intact`: every stored part has its digest, and they agree. `readable`: it may be replayed as history. `valid`: it
+    may be delivered.
     """
 
     SCHEMA: ClassVar[str] = "kbretrieval.context.report/1"
@@ -127,9 +128,9 @@ def _parts(stored: Stored) -> Iterator[Dependency]:
     for name in stored.damaged:
         if name in ("hash", "row"):
             yield Dependency("part", name, ContextSnapshotDamaged.code, f"sha256 {stored.row.sha256[:8]} frozen")
-    if not stored.damaged and not stored.purged:
-        code = ContextSnapshotDamaged.code if text_of(stored) is None else None
-        yield Dependency("structure", "intervals", code, f"{len(stored.items())} items frozen")
+    if set(stored.damaged) <= {"structure"}:
+        code = ContextSnapshotDamaged.code if stored.damaged else None
+        yield Dependency("structure", "intervals", code, f"{len(stored.parts)} parts frozen")
 
 
 def _scope(connection: Connection, scope: Scope) -> Dependency:

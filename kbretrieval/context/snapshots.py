@@ -1,6 +1,6 @@
 """Frozen packages: what they hold, their one hash, and how a stored one is read and verified (CTX-32)."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,13 +9,15 @@ from kbretrieval.context.package import Item
 from kbretrieval.context.records import PartRow, SnapshotRow, find_snapshot, loaded
 from kbretrieval.context.rendering import joined_text
 from kbretrieval.context.scope import Bound, Scope, scope_from
-from kbretrieval.errors import ContextSchemaUnsupported, ContextUnknown
+from kbretrieval.errors import ContextPolicyReauthRequired, ContextSchemaUnsupported, ContextUnknown, IndexCorrupt
 from kbretrieval.identity import Context
 from kbretrieval.projection import digest
 from kbretrieval.results import Exported
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.fragments import FRAGMENT, PURGED
 
+_NAMED = ("tenant", "principal", "task", "purpose", "scope", "frozen_at")
+_HEADER = {"schema", *_NAMED, "scope_sha256"}
 PLAIN_PARTS = ("header", "scope", "sources", "structure", "projection")
 
 
@@ -146,12 +148,39 @@ def stored_snapshot(connection: Connection, snapshot_id: object) -> Stored:
     if damaged:
         return made
     header = made.value("header")
+    if not isinstance(header, dict) or header.keys() != _HEADER:
+        return Stored(row, tuple(parts), ("header 0",), purged)
     if header["schema"] != Snapshot.SCHEMA:
         raise ContextSchemaUnsupported(f"{Snapshot.SCHEMA} is required, {str(header['schema'])[:60]} stored")
     named = (row.tenant, row.principal, row.task, row.purpose, row.scope_id, row.frozen_at)
-    if named != tuple(header[name] for name in ("tenant", "principal", "task", "purpose", "scope", "frozen_at")):
+    if named != tuple(header[name] for name in _NAMED):
         return Stored(row, tuple(parts), ("row",), purged)
-    return made
+    return made if _agrees(made) else Stored(row, tuple(parts), ("structure",), purged)
+
+
+def _agrees(stored: Stored) -> bool:
+    """Tell whether the parts say the same of each other, so that one exchanged together with its digest is found.
+
+    Fragments are those of the items, one each; the scope has the digest that the header names; sources are what it
+    binds of the documents used. What one part alone says (`must`, the projection) only the snapshot's hash vouches for.
+    """
+    try:
+        items = stored.items()
+        fragments = [(part.doc_id, part.bytes, part.sha256) for part in stored.parts[len(PLAIN_PARTS) :]]
+        same = fragments == [(item.doc_id, item.bytes, item.sha256) for item in items]
+        whole = stored.purged or text_of(stored) is not None
+        return same and whole and _scope_agrees(stored, {item.doc_id for item in items})
+    except (KeyError, TypeError, AttributeError, IndexCorrupt):
+        return False
+
+
+def _scope_agrees(stored: Stored, used: Set[str]) -> bool:
+    try:
+        scope = stored.scope()
+    except ContextPolicyReauthRequired:
+        return True  # of another structure: that has a name of its own, and who uses the scope is told
+    bound = [item.to_dict() for item in scope.documents if item.doc_id in used]
+    return scope.sealed().sha256 == scope.sha256 and bound == stored.value("sources")
 
 
 def _is_sound(part: PartRow) -> bool:
