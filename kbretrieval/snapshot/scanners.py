@@ -3,7 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Lock
 from typing import TypeVar
 
@@ -52,9 +52,10 @@ class Scanners:
             _work_off(work, left)
         finally:
             left.clear()
-            for future in helping:
-                if not future.cancel():
-                    future.result()
+            running = [future for future in helping if not future.cancel()]
+            wait(running)  # before any of them raises: nobody writes into the caller's arrays once this has ended
+            for future in running:
+                future.result()
 
     def _helping(self, work: Callable[[Item], None], left: deque[Item], threads: int) -> list[Future[None]]:
         if threads < 1:

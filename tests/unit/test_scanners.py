@@ -1,6 +1,6 @@
 """Threads that share a scan: every item once, whatever fails or is closed meanwhile (VEC-7, CON-6)."""
 
-from threading import Barrier, Thread, current_thread
+from threading import Barrier, Event, Thread, current_thread
 
 import pytest
 
@@ -60,3 +60,21 @@ def test_a_closed_one_starts_again_and_scans_at_once_do_not_meet() -> None:
         thread.join()
     scanners.close()
     assert list(found.values()) == [sorted(list(range(10)) * 50)] * 4
+
+
+def test_nobody_works_any_more_once_a_failure_is_raised() -> None:
+    scanners, working, ended = Scanners(3), Barrier(3, timeout=20), list[str]()
+
+    def work(item: int) -> None:
+        working.wait()
+        name = current_thread().name
+        if name.endswith("_0"):
+            raise ValueError(name)
+        if name.endswith("_1"):
+            Event().wait(0.1)
+        ended.append(name)
+
+    with pytest.raises(ValueError, match="_0"):
+        scanners.each(work, [1, 2, 3])
+    assert len(ended) == 2
+    scanners.close()
