@@ -216,7 +216,10 @@ def granted_by(acl: Iterable[str], context: Context) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The way from a quotation to a versioned source object (ID-6); strings of at most 2,048 code points.
+    """The way from a quotation to a versioned source object (ID-6); strings of at most 2,048 code points, or None.
+
+    Stored with the document and given back with each quotation. A control character, a surrogate or another type is
+    `invalid_provenance`. Nothing is looked up: that the place holds what was indexed is not promised.
 
     Example:
         >>> Provenance(uri="file:///policies/travel.md", version="7").version

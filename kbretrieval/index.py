@@ -50,9 +50,12 @@ MAX_WAIT_SECONDS = 3600.0
 
 
 class Index:
-    """A permission-aware retrieval index in one SQLite file.
+    """A permission-aware retrieval index in one SQLite file; a longer example stands in the package's docstring.
 
-    May be used from several threads; a forked child is refused. Every refusal is a `KBError` with a stable code.
+    May be used from several threads. Every refusal is a `KBError` with a stable code. Besides what a method names, each
+    may raise `invalid_identity` (ID-2), `index_closed`, `index_forked` (in a forked child), `busy`, `storage_full`,
+    `storage_io_error`, `index_read_only` and `index_corrupt`. One that reads or makes derived rows may raise the
+    encoder's errors, and `index_projection_contract_changed_rebuild_required` after another's migration (MIG-2).
 
     Example:
         >>> import tempfile, pathlib
@@ -89,8 +92,9 @@ class Index:
         wait for another connection.
         `observer` is given an event of each search, answer and write, without text; `label(tenant, principal)` returns
         what an event may say of who asked, else nothing is said (OBS-3).
-        Raises `invalid_path`, `invalid_encoder`, `invalid_chunk_window`, `not_an_index`, `index_corrupt`,
-        `journal_mode_unsafe`, `index_projection_contract_changed_rebuild_required` and store errors (CON-1…CON-4).
+        Raises `invalid_path`, `invalid_encoder`, `encoder_unavailable`, `model_missing`, `model_hash_mismatch`,
+        `invalid_chunk_window`, `invalid_parameter`, `not_an_index`, `journal_mode_unsafe` and
+        `index_projection_contract_changed_rebuild_required` (CON-1…CON-4); a file that is refused stays as it was.
         """
         where = checked_path(path)
         wanted = Wanted(None if encoder is None else checked_encoder(encoder), chunk_size, overlap, embed=embed)
@@ -142,12 +146,13 @@ class Index:
         restore: bool = False,
         provenance: Provenance | None = None,
     ) -> UpsertResult:
-        """Apply a content event.
+        """Apply a content event, whole or not at all (UPD-1, UPD-2); counts in the result are of the stored version.
 
         `format` is markdown, text or json; a source has at most 4,000,000 code points and 12,000,000 UTF-8 bytes.
         `acl` counts when the document is created or restored; on a live one it is ignored (UPD-3). The same revision,
-        title and projection again is `unchanged`. Raises the errors of the projection, `stale_or_conflicting_revision`
-        and `deleted_document_requires_explicit_restore`; nothing is written then.
+        title and projection again is `unchanged`. Raises `positive_revision_required`, `explicit_acl_list_required`,
+        `explicit_restore_boolean_required`, `invalid_provenance`, the errors of `projection.project`,
+        `stale_or_conflicting_revision` and `deleted_document_requires_explicit_restore`; nothing is written then.
         """
         with self._watch.write("upsert", tenant) as told:
             self._engine.connection.check_usable()
@@ -163,8 +168,8 @@ class Index:
     def set_acl(self, tenant: str, doc_id: str, principals: list[str], expected_acl_revision: int) -> AclResult:
         """Replace a document's whole ACL by compare and swap (ACL-3).
 
-        Raises `stale_acl_revision` and `document_not_live`. After it has returned, no later `answer` on any connection
-        uses the older list (ACL-7).
+        Raises `explicit_acl_list_required`, `positive_acl_revision_required`, `stale_acl_revision` and
+        `document_not_live`. After it has returned, no later `answer` on any connection uses the older list (ACL-7).
         """
         with self._watch.write("set_acl", tenant) as told:
             self._engine.connection.check_usable()
@@ -177,8 +182,8 @@ class Index:
     def delete(self, tenant: str, doc_id: str, revision: int) -> DeleteResult:
         """Apply a delete event; the tombstone keeps older events out for good (DEL-1…DEL-6).
 
-        Raises `delete_requires_new_revision` and `stale_or_conflicting_revision`. It promises invisibility in the live
-        index, not erasure; see `purge`.
+        Raises `positive_revision_required`, `delete_requires_new_revision` and `stale_or_conflicting_revision`. It
+        promises invisibility in the live index, not erasure; see `purge`.
         """
         with self._watch.write("delete", tenant) as told:
             self._engine.connection.check_usable()
@@ -227,7 +232,7 @@ class Index:
             return told.answer
 
     def audit(self, hits: Sequence[Hit | Mapping[str, Any]], context: Context) -> tuple[citation.Judged, ...]:
-        """Maintenance view, never for end users: the verdict on each hit (CIT-5)."""
+        """Maintenance view, never for end users: the verdict on each hit, in order (CIT-5). Errors as `answer`."""
         self._engine.connection.check_usable()
         context = checked_context(context)
         return citation.audit(self._engine.connection, citation.checked_hits(hits), context)
@@ -247,7 +252,8 @@ class Index:
     ) -> explaining.Explanation:
         """Maintenance view, never for end users: four answers about one document and the caller that `context` is.
 
-        `document` is its name, or its file's path; `hits` are kept ones, to be told why they fail (OBS-5).
+        `document` is its name, or its file's path (`invalid_parameter` where several documents have it); `hits` are
+        kept ones, to be told why they fail (OBS-5). Other errors as `answer`.
         """
         self._engine.connection.check_usable()
         context = checked_context(context)
@@ -288,6 +294,6 @@ class Index:
         return self._engine.connection.lone_run()
 
     def backup(self, target: str | os.PathLike[str]) -> None:
-        """Maintenance: copy the index into a new file; a restored copy revives what was revoked or deleted since."""
+        """Maintenance: copy the index to a new file, else `invalid_path`; it undoes later revocations (CON-7)."""
         self._engine.connection.check_usable()
         maintenance.backup(self._engine, checked_path(target))

@@ -35,7 +35,7 @@ def _check_integer(name: str, value: object, least: int, most: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """Options of a search, checked when made (`invalid_search_options`).
+    """Options of a search, checked when made (`invalid_search_options`); frozen (LEX-8, RRF-1…RRF-4, RRK-1).
 
     lexical        `isolated` (BM25 over the caller's eligible rows) or `fts5` (the book's baseline, shared statistics)
     fusion         `rrf`, or `convex`: a weighted sum of scores on one scale

@@ -87,10 +87,11 @@ class ChannelRank:
 
 @dataclass(frozen=True, slots=True)
 class Hit(Exported):
-    """A fused result: a voucher that `answer` still has to check, never an authorisation.
+    """A fused result: a voucher that `answer` still has to check, never an authorisation (CIT-1).
 
     Identity fields decide whether it is honoured; text, title, heading, channels, fused and title_overlap only
-    describe it (CIT-2).
+    describe it (CIT-2). start and end are code points of the projection, `[start, end)`; fused is what the fusion made
+    of the channels, title_overlap a share from 0.0 to 1.0: comparable within one search alone, and no probability.
     """
 
     SCHEMA: ClassVar[str] = "kbretrieval.hit/1"
@@ -162,7 +163,7 @@ class ChannelTrace(Exported):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Exported, Sequence[Hit]):
-    """A sequence of hits, with what was done to get them; it holds no text but the hits' own (OBS-1)."""
+    """A sequence of hits, best first, with what was done to get them; no text but the hits' own (OBS-1, RRF-3)."""
 
     SCHEMA: ClassVar[str] = "kbretrieval.search/1"
 
@@ -195,10 +196,11 @@ class SearchResult(Exported, Sequence[Hit]):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Exported):
-    """A quotation that was just re-read from the store.
+    """A quotation that was just re-read from the store (CIT-2, CIT-6): what the document says, not that it is true.
 
-    `quote` is `body[start:end]` of the projection whose digest is `document_sha256`; `sha256` is the quotation's own.
-    Lines count from 1, by LF alone, both ends included. `granted_by` is the ACL entry that let the caller read it.
+    `quote` is `body[start:end]` of the projection whose digest is `document_sha256`, in code points; `sha256` is the
+    quotation's own, of its UTF-8 bytes. Lines count from 1, by LF alone, both ends included. `granted_by` is the ACL
+    entry that let the caller read it. `project(source, format).body[start:end]` makes the quotation anew.
     """
 
     SCHEMA: ClassVar[str] = "kbretrieval.evidence/1"
@@ -225,7 +227,12 @@ class Evidence(Exported):
 
 @dataclass(frozen=True, slots=True)
 class Answer(Exported):
-    """`extractive`: quotations joined by a blank line. `abstain`: nothing about why (ACL-8). No language model."""
+    """`extractive`: quotations joined by a blank line. `abstain`: nothing about why (ACL-8). No language model (CIT-4).
+
+    Example:
+        >>> Answer("abstain", ABSTENTION, ()).to_dict()["evidence"]
+        []
+    """
 
     SCHEMA: ClassVar[str] = "kbretrieval.answer/1"
 

@@ -11,9 +11,9 @@ TERM_FLOOR = 0.05
 
 
 class TermEncoder:
-    """Counts terms; two texts without a shared term have cosine 0, whatever they mean.
+    """Counts terms; two texts without a shared term have cosine 0, whatever they mean (VEC-1). Never an embedding.
 
-    In an index its vectors are the chunks' posting lists, so nothing is stored twice.
+    In an index its vectors are the chunks' posting lists, so nothing is stored twice. It needs no model.
 
     Example:
         >>> TermEncoder().encode(["退款 退款"], query=False).vectors[0]["退款"]
