@@ -27,6 +27,7 @@ from kbretrieval.cli import (
     upkeep,
     verification,
 )
+from kbretrieval.cli.shown import safe
 from kbretrieval.cli.usage import refusal_of
 from kbretrieval.errors import KBError, StorageIOError
 from kbretrieval.errors.base import STATE
@@ -86,7 +87,8 @@ def _use_utf8() -> None:
 
 
 def _refuse(error: KBError | EvidenceError, status: int) -> int:
-    print(error, file=sys.stderr)
+    # A file that is no index of ours can hold anything where a contract stands.
+    print(" ".join(safe(str(error)).splitlines()), file=sys.stderr)
     return status
 
 

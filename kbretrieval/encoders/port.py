@@ -1,5 +1,6 @@
 """The `Encoder` port, and the check that stands between any encoder and the store (VEC-5)."""
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -61,6 +62,9 @@ def checked_encoder(value: object) -> Encoder:
     identifier, dimension, floor = value.identifier, value.dimension, value.floor
     if not isinstance(identifier, str) or not 1 <= len(identifier) <= MAX_IDENTIFIER:
         raise InvalidEncoder(f"identifier: 1 to {MAX_IDENTIFIER} characters are required")
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in identifier):
+        # It is stored in the contract, and stands in refusals, which are one line.
+        raise InvalidEncoder("identifier: a control character or surrogate is not allowed")
     if type(dimension) is not int or not 0 <= dimension <= 65_536:
         raise InvalidEncoder("dimension: an integer from 0 to 65536 is required")
     if not isinstance(floor, float) or not -1.0 <= floor <= 1.0:

@@ -290,3 +290,10 @@ def test_a_command_for_a_whole_index_takes_its_file_in_either_form(run: Run, kb:
             refused.err.startswith("invalid_command_line: one index file is required")
             and f"{count} given" in refused.err
         )
+
+
+@pytest.mark.promise("ERR-1", "CON-1")
+def test_a_contract_that_speaks_to_a_terminal_is_shown_and_not_obeyed(run: Run, kb: Path, source: Path) -> None:
+    sql(kb, "UPDATE contract SET value = ? WHERE name = 'encoder'", "red\x1b[31m\nbusy: no")
+    refused = run(*add_arguments(source, kb, encoder="terms"))
+    assert refused.status == 4 and LINE.fullmatch(refused.err) and r"red\x1b[31m busy: no stored" in refused.err
