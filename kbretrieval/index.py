@@ -53,7 +53,7 @@ class Index:
     """A permission-aware retrieval index in one SQLite file; a longer example stands in the package's docstring.
 
     May be used from several threads. Every refusal is a `KBError` with a stable code. Besides what a method names, each
-    may raise `invalid_identity` (ID-2), `index_closed`, `index_forked` (in a forked child), `busy`, `storage_full`,
+    may raise `invalid_identity` (ID-2), `index_closed`, `index_forked`, `index_replaced`, `busy`, `storage_full`,
     `storage_io_error`, `index_read_only` and `index_corrupt`. One that reads or makes derived rows may raise the
     encoder's errors, and `index_projection_contract_changed_rebuild_required` after another's migration (MIG-2).
 
