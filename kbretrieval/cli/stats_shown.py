@@ -1,13 +1,14 @@
 """Sums of a log, and counts of an index, for the eye."""
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from kbretrieval.cli.shown import fields_text, safe, table
 from kbretrieval.maintenance import IndexCounts
 from kbretrieval.observers.sums import AnswerSums, SearchSums, Sums, WriteSums
 
 WIDEST_BAR = 30
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def bars(head: tuple[str, str], rows: Iterable[tuple[str, int]]) -> str:
@@ -41,7 +42,8 @@ def _span(found: Sums) -> str:
 
 
 def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Not by `fromtimestamp`: the system's own calendar ends in the year 3000 on Windows.
+    return (EPOCH + timedelta(seconds=at)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _searches(found: SearchSums) -> Iterator[str]:

@@ -5,12 +5,14 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from kbretrieval import Context, Index
+from kbretrieval.cli import stats_shown
 from kbretrieval.observers import JsonLinesObserver, read_log, sums
 from kbretrieval.store.files import is_sqlite
 from kbretrieval.store.staging import begin_staging
@@ -50,6 +52,23 @@ def test_stats_of_a_log_are_its_sums(run: Run, log: Path) -> None:
     assert ["policy", "changed", "1", "█" * 30] in lines and ["content", "changed", "0"] in lines
     assert ["set_acl:", "replaced", "1", "█" * 30] in lines and ["vector:", "mode", "1", "█" * 30] in lines
     assert not {"住宿限额", "飞鸟", "acme", "alice", "bob", "travel"} & set(shown.out.split())
+
+
+@pytest.mark.promise("OBS-4")
+def test_a_moment_needs_no_calendar_of_the_system(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Windows(datetime):
+        """Its calendar ends in the year 3000."""
+
+        @classmethod
+        def fromtimestamp(cls, timestamp: float, tz: tzinfo | None = None) -> Self:
+            raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(stats_shown, "datetime", Windows)
+    path = tmp_path / "events.jsonl"
+    observer = JsonLinesObserver(path, clock=lambda: 90_000_000_000.0)
+    with observer, Index.open(tmp_path / "kb.sqlite", observer=observer) as index:
+        index.search("住宿限额", ALICE)
+    assert run("stats", path).out.startswith("1 events from 4821-12-26T16:00:00Z")
 
 
 @pytest.mark.promise("OBS-4")
