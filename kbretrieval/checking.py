@@ -51,25 +51,37 @@ class _Derived:
 
 
 def check(engine: Engine) -> tuple[Fault, ...]:
-    """Return every fault of the store, in a fixed order; an empty tuple is a sound store."""
-    connection = engine.connection
-    found: list[Fault] = []
-    with connection.write():  # FTS5's check needs a write transaction; nothing is written
-        expect_contract(connection, engine.contract)
-        if not sqlite_is_sound(connection):
-            found.append(Fault("database_damaged", None, None, None))
-        if not fts_is_sound(connection):
-            found.append(Fault("fts_index_damaged", None, None, None))
-        found += [Fault("orphan", None, None, key if table != "acl" else None) for table, key in orphans(connection)]
-        rows = fts_rows(connection)
-        for doc_key in document_keys(connection):
-            document = document_by_key(connection, doc_key)
+    """Return every fault of the store, in a fixed order; an empty tuple is a sound store.
+
+    Each whole-store check and each document has a transaction of its own, so that others write meanwhile: what is
+    written behind the place that was reached is not looked at again.
+    """
+    found = [*_store_faults(engine)]
+    with engine.connection.read():
+        keys = document_keys(engine.connection)
+    for doc_key in keys:
+        with engine.connection.read():
+            expect_contract(engine.connection, engine.contract)
+            document = document_by_key(engine.connection, doc_key)
             if document is not None:
-                found += _document_faults(engine, document, rows)
+                found += _document_faults(engine, document)
     return tuple(found)
 
 
-def _document_faults(engine: Engine, document: DocumentRow, fts: dict[int, str]) -> Iterator[Fault]:
+def _store_faults(engine: Engine) -> Iterator[Fault]:
+    connection = engine.connection
+    for code, is_sound in (("database_damaged", sqlite_is_sound), ("fts_index_damaged", fts_is_sound)):
+        with connection.write():  # FTS5's check needs a write transaction; nothing is written
+            expect_contract(connection, engine.contract)
+            sound = is_sound(connection)
+        if not sound:
+            yield Fault(code, None, None, None)
+    with connection.read():
+        left = orphans(connection)
+    yield from (Fault("orphan", None, None, key if table != "acl" else None) for table, key in left)
+
+
+def _document_faults(engine: Engine, document: DocumentRow) -> Iterator[Fault]:
     connection = engine.connection
     stored = chunks_of(connection, document.doc_key)
     if not document.live:
@@ -81,7 +93,8 @@ def _document_faults(engine: Engine, document: DocumentRow, fts: dict[int, str])
     cut = windows(document.body, engine.contract.chunk_size, engine.contract.overlap)
     if [(chunk.number, chunk.start, chunk.end) for chunk in stored] != [(n, *span) for n, span in enumerate(cut)]:
         yield Fault("chunk_cover", document.tenant, document.doc_id, None)
-    derived = _Derived(fts, posting_rows(connection, document.doc_key), vector_rows(connection, document.doc_key))
+    key = document.doc_key
+    derived = _Derived(fts_rows(connection, key), posting_rows(connection, key), vector_rows(connection, key))
     for chunk in stored:
         for code in _chunk_codes(engine, document, chunk, derived):
             yield Fault(code, document.tenant, document.doc_id, chunk.chunk_key)

@@ -24,9 +24,13 @@ def fts_is_sound(connection: Connection) -> bool:
     return True
 
 
-def fts_rows(connection: Connection) -> dict[int, str]:
-    """Return chunk key → stored terms of every FTS5 row."""
-    return {key: str(terms) for key, terms in connection.run(f"SELECT rowid, terms FROM {FTS_TABLE} ORDER BY rowid")}
+def fts_rows(connection: Connection, doc_key: int) -> dict[int, str]:
+    """Return chunk key → stored terms of one document's FTS5 rows."""
+    rows = connection.run(
+        f"SELECT rowid, terms FROM {FTS_TABLE} WHERE rowid IN (SELECT chunk_key FROM chunks WHERE doc_key = ?)",
+        (doc_key,),
+    )
+    return {key: str(terms) for key, terms in rows}
 
 
 def posting_rows(connection: Connection, doc_key: int) -> dict[int, tuple[object, ...]]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kbretrieval import Context, Index
+from kbretrieval.store.connection import Connection
 from tests.unit.doubles import MODES, Table, code_of, docs, quotes, sql
 
 BAD = "# 坏\n\n报销条目甲，限额五百元。"
@@ -195,3 +196,26 @@ def test_text_that_was_altered_alike_in_body_and_chunk_is_blamed_and_not_its_ind
         assert {fault.doc_id for fault in faults} == {"travel"}
         assert {fault.code for fault in faults} == {"document_text", "chunk_text"}
     assert index_path.read_bytes() == before
+
+
+@pytest.mark.promise("OBS-2", "CON-5")
+def test_others_write_while_a_store_is_checked(index: Index, index_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No transaction of it goes over several documents: a check of 100,000 chunks takes more than a minute."""
+    for number in range(6):
+        index.upsert("acme", f"d{number}", 1, "text", f"退款{number}", ["alice"])
+    others, told = Index.open(index_path, wait_seconds=0), list[str]()
+    original = Connection.read
+
+    @contextmanager
+    def watched(self: Connection) -> Iterator[None]:
+        with original(self):
+            yield
+        if self is index._engine.connection:
+            here = len(told)
+            told.append(others.upsert("acme", f"d{here % 6}", here // 6 + 2, "text", f"换货{here}", ["bob"]).state)
+            told.append(others.delete("acme", f"late{here}", 1).state)
+
+    monkeypatch.setattr(Connection, "read", watched)
+    assert index.check() == ()
+    others.close()
+    assert set(told) == {"indexed", "deleted"} and len(told) >= 2 * 6
