@@ -14,7 +14,7 @@ from kbretrieval.snapshot.snapshot import Snapshot
 from kbretrieval.store import commits
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.policies import Changed, changed_documents
-from tests.unit.doubles import RandomVectors, docs
+from tests.unit.doubles import RandomVectors, docs, sql
 
 ALICE = Context("acme", "alice")
 
@@ -72,7 +72,7 @@ def test_a_reader_that_fell_far_behind_begins_anew(tmp_path: Path, monkeypatch: 
             writer.upsert("acme", f"d{number}", 1, "text", "退款", ["alice"])
             if number in (0, 2, 6):  # none, two and four commits behind, where three are kept
                 assert docs(reader.search("退款", ALICE, 50)) == [f"d{n}" for n in range(number + 1)]
-        rows = sqlite3.connect(path).execute("SELECT number FROM commits ORDER BY number").fetchall()
+        rows = sql(path, "SELECT number FROM commits ORDER BY number")
     assert sinces == [0, 1, 0]
     assert rows == [(5,), (6,), (7,)]
 
