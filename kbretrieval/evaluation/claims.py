@@ -23,6 +23,7 @@ from kbretrieval.evaluation.tails import (
 from kbretrieval.evidence import Claim
 
 DEMO_ARGV = ("python", "-m", "kbretrieval", "demo", "--evidence", "{output}")
+EXPORTED = ("recall_at_3", "mrr_at_3")
 PACKAGES = ("numpy", "regex", "markdown-it-py")
 MODEL_PACKAGES = ("onnxruntime", "tokenizers")
 
@@ -135,6 +136,7 @@ def evaluation_claim(evaluation: Evaluation, folder: Path) -> Path:
         claim.trec(
             {row.question.id: list(row.documents) for row in reports[-1].rows},
             {q.id: dict.fromkeys(q.relevant, 1) for q in corpus.questions if q.relevant},
+            {name: [f"#/deterministic/aggregates/{reports[-1].mode}_{name}/value"] for name in EXPORTED},
         )
         claim.observe(wall_ms={f"{r.mode}/{row.question.id}": row.wall_ms for r in reports for row in r.rows})
         claim.limit("Ten positive queries by the corpus's own author: one of them is a tenth of every figure.")

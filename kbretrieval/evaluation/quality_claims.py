@@ -90,8 +90,9 @@ def quality_claim(report: QualityReport, written: Written, seconds: dict[str, fl
         else:
             _question_rows(claim, report)
         _checks(claim, report)
-        shown = report.runs[CHOSEN if model else "lexical"]
-        claim.trec(shown.rankings, {q.id: q.judged for q in judged.questions if q.judged})
+        shown = CHOSEN if model else "lexical"
+        judgements = {q.id: q.judged for q in judged.questions if q.judged}
+        claim.trec(report.runs[shown].rankings, judgements, {name: _places(shown, name, model) for name in MEASURES})
         claim.observe(
             figures={name: run.mean() for name, run in report.runs.items()},
             gains=[gain.to_dict() for gain in report.gains],
@@ -100,6 +101,12 @@ def quality_claim(report: QualityReport, written: Written, seconds: dict[str, fl
         claim.limit(OUTSIDE)
         claim.limit(MODEL_MOVES if model else LAST_BITS)
     return claim.path
+
+
+def _places(setting: str, measure: str, model: bool) -> list[str]:
+    """Return where the claim holds a figure of the exported ranking."""
+    observed = f"#/observed/figures/{setting}/{measure}"
+    return [observed] if model else [observed, f"#/deterministic/aggregates/{setting}_{measure}/value"]
 
 
 def _question_rows(claim: Claim, report: QualityReport) -> None:
@@ -124,6 +131,13 @@ def _outcome_rows(claim: Claim, report: QualityReport) -> None:
         shown = {"setting": rule["setting"], "measure": rule["measure"]}
         claim.row(what="title_rule", **shown, loses=rule["on"] < rule["off"])
     claim.aggregate("questions", "only", "count", where={"what": "questions"})
+    for what, field, there in (
+        ("reference", "holds", report.comparisons()),
+        ("gain", "holds", report.chosen),
+        ("title_rule", "loses", report.title_rule()),
+    ):
+        if there:
+            claim.aggregate(f"every_{what}_{field}", "all", field, where={"what": what})
 
 
 def _checks(claim: Claim, report: QualityReport) -> None:

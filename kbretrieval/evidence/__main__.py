@@ -77,14 +77,15 @@ def rendered(report: Report) -> str:
     sentence comes last, so wide characters move nothing.
 
     Example:
-        >>> print(rendered(Report((FileReport("a.json", "每晚五百元。", 2, ()),))))
-        ok           a.json  2 checks  每晚五百元。
+        >>> print(rendered(Report((FileReport("a.json", "每晚五百元。", 2, (), 1),))))
+        ok           a.json  2 checks  1 recomputed  每晚五百元。
         1 hold, 0 do not hold, 0 not checked
     """
     width = max((len(file.name) for file in report.files if file.sentence), default=0)
     lines = []
     for file in report.files:
-        tail = f"{file.name:<{width}}  {file.passed} checks  {file.sentence}" if file.sentence else file.name
+        told = f"{file.passed} checks  {file.recomputed} recomputed"
+        tail = f"{file.name:<{width}}  {told}  {file.sentence}" if file.sentence else file.name
         lines.append(f"{_LABELS[file.state]:<11}  {tail}")
         lines += [f"{'':<13}{_lead(finding)}{finding.step}: {finding.detail}" for finding in _worth_showing(file)]
     states = [file.state for file in report.files]

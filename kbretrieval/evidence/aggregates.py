@@ -37,7 +37,8 @@ def aggregate(rows: Sequence[Mapping[str, Value]], rule: Mapping[str, Value]) ->
     """Return the value of `rule` (`op`, `field`, `where`, `places`) over `rows`; `value` in it is not read.
 
     `where` keeps the rows in which every named field is there and equal, types told apart. Raises
-    `AggregateInvalid` for an unknown op, a missing field, a value of the wrong kind and zero rows.
+    `AggregateInvalid` for an unknown op, a missing field, a value of the wrong kind, zero rows, and a `where` on a
+    field in which no row has a value of that type.
 
     Example:
         >>> rows = [{"recall": "1.0", "positive": True}, {"recall": "0.8", "positive": True}]
@@ -47,7 +48,14 @@ def aggregate(rows: Sequence[Mapping[str, Value]], rule: Mapping[str, Value]) ->
     op = rule.get("op")
     if op not in OPS:
         raise AggregateInvalid(f"op {op!a} given, one of {', '.join(OPS)} needed")
-    chosen = [row for row in rows if _meets(row, rule.get("where", {}))]
+    where = rule.get("where", {})
+    if not isinstance(where, dict):
+        raise AggregateInvalid(f"where of type {type(where).__name__} given, an object needed")
+    for name, wanted in where.items():
+        # A misspelt field would make "0 leaks" true of any rows.
+        if not any(name in row and type(row[name]) is type(wanted) for row in rows):
+            raise AggregateInvalid(f"where names {name!a}, 0 of {len(rows)} rows have a value of that kind there")
+    chosen = [row for row in rows if _meets(row, where)]
     if op not in _OVER_NOTHING and not chosen:
         raise AggregateInvalid(f"{op} over 0 of {len(rows)} rows given, at least 1 needed")
     if op == "count":
@@ -62,9 +70,7 @@ def aggregate(rows: Sequence[Mapping[str, Value]], rule: Mapping[str, Value]) ->
     return _plain(str(op), values)
 
 
-def _meets(row: Mapping[str, Value], where: Value) -> bool:
-    if not isinstance(where, dict):
-        raise AggregateInvalid(f"where of type {type(where).__name__} given, an object needed")
+def _meets(row: Mapping[str, Value], where: Mapping[str, Value]) -> bool:
     return all(name in row and canonical_bytes(row[name]) == canonical_bytes(where[name]) for name in where)
 
 
@@ -107,11 +113,19 @@ def _numeric(op: str, values: list[Value], places: Value) -> Value:
 def _number(value: Value, op: str) -> Fraction:
     if isinstance(value, bool) and op not in {"sum", "mean"}:
         raise AggregateInvalid(f"a boolean given, {op} needs numbers")
-    if isinstance(value, int):
-        return Fraction(value)
+    return Fraction(value) if isinstance(value, int) else decimal(value, op)
+
+
+def decimal(value: Value, what: str = "a figure") -> Fraction:
+    """Return the exact value of a decimal string. Raises `AggregateInvalid` for anything else.
+
+    Example:
+        >>> decimal("0.125")
+        Fraction(1, 8)
+    """
     if isinstance(value, str) and len(value) <= 40 and _DECIMAL.fullmatch(value):
         return Fraction(value)
-    raise AggregateInvalid(f"a {type(value).__name__} that is not a decimal given, {op} needs numbers")
+    raise AggregateInvalid(f"a {type(value).__name__} that is not a decimal given, {what} needs numbers")
 
 
 def _written(number: Fraction, places: Value) -> str:

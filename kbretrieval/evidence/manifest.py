@@ -6,13 +6,14 @@ between file and manifest heals with the next write, and no lock is ever left be
 """
 
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from kbretrieval.evidence.canonical import Value, pretty_bytes, sha256_hex
+from kbretrieval.evidence.canonical import MAX_BYTES, Value, pretty_bytes, sha256_hex
 
 MANIFEST = "MANIFEST.json"
 _LOCK = ".lock"
@@ -64,19 +65,62 @@ def locked(folder: Path) -> Iterator[None]:
 def folder_files(folder: Path) -> dict[str, bytes]:
     """Return the bytes of every file below `folder` but the manifest, by POSIX name, sorted.
 
-    Names that begin with a dot (the lock, a temporary file, `.gitignore`) are no evidence.
+    Names that begin with a dot (the lock, a temporary file, `.gitignore`) are no evidence, and neither is what
+    `scanned` refuses.
 
     Example:
         >>> import tempfile
         >>> folder_files(Path(tempfile.mkdtemp()))
         {}
     """
-    found = sorted((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*") if path.is_file())
-    return {name: path.read_bytes() for name, path in found if name != MANIFEST and not _is_hidden(name)}
+    return {name: raw for name, raw in scanned(folder)[0].items() if name != MANIFEST}
 
 
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in name.split("/"))
+def scanned(folder: Path) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Return the bytes of every regular file below `folder` by POSIX name, and why other entries are not read.
+
+    A link may lead anywhere and be another file tomorrow, a pipe or a device never ends, and a file beyond 64 MiB is
+    no evidence. The folder itself may be a link. Raises nothing; a folder that is not there holds nothing.
+
+    Example:
+        >>> scanned(Path("no-such-folder"))
+        ({}, {})
+    """
+    files: dict[str, bytes] = {}
+    refused: dict[str, str] = {}
+
+    def note(error: OSError) -> None:
+        below = Path(os.path.relpath(error.filename or folder, folder)).as_posix()
+        if below != ".":
+            refused[below] = f"{type(error).__name__} when listed"
+
+    for place, folders, names in os.walk(folder, onerror=note):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]  # noqa: PTH114, PTH118
+        for name in (*links, *(name for name in names if not name.startswith("."))):
+            path = Path(place, name)
+            below = path.relative_to(folder).as_posix()
+            found = _content(path)
+            if isinstance(found, bytes):
+                files[below] = found
+            else:
+                refused[below] = found
+    return dict(sorted(files.items())), dict(sorted(refused.items()))
+
+
+def _content(path: Path) -> bytes | str:
+    """Return the bytes of a regular file, or why it is none; never waits for a pipe."""
+    try:
+        state = path.lstat()
+        if stat.S_ISLNK(state.st_mode):
+            return "a link given, a regular file needed"
+        if not stat.S_ISREG(state.st_mode):
+            return "no regular file"
+        if state.st_size > MAX_BYTES:
+            return f"{state.st_size} bytes given, at most {MAX_BYTES} allowed"
+        return path.read_bytes()
+    except OSError as error:
+        return f"{type(error).__name__} when read"
 
 
 def manifest_bytes(files: Mapping[str, bytes]) -> bytes:

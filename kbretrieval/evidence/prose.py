@@ -15,8 +15,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from kbretrieval.evidence.aggregates import fixed
-from kbretrieval.evidence.canonical import Value
 from kbretrieval.evidence.errors import BindingInvalid, JsonInvalid
+from kbretrieval.evidence.pointers import resolve
 from kbretrieval.evidence.verify import claim_value
 
 _OPEN = r"<!--\s*evidence:\s*(?P<source>[^>]*?)\s*-->"
@@ -36,24 +36,6 @@ class Mismatch:
     source: str
     shown: str
     expected: str
-
-
-def resolve(value: Value, pointer: str) -> Value:
-    """Return what an RFC 6901 JSON pointer names. Raises `BindingInvalid` when it names nothing.
-
-    Example:
-        >>> resolve({"rows": [{"rank": 1}]}, "/rows/0/rank")
-        1
-    """
-    for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and name in value:
-            value = value[name]
-        elif isinstance(value, list) and re.fullmatch(r"0|[1-9]\d*", name) and int(name) < len(value):
-            value = value[int(name)]
-        else:
-            raise BindingInvalid(f"pointer {pointer} given, {name!a} names nothing there")
-    return value
 
 
 def shown_value(folder: Path, source: str) -> str:

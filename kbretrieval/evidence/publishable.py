@@ -37,6 +37,10 @@ _SECRETS = (
     ("credentials in a URL", re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]+@", re.IGNORECASE)),
 )
 
+# Every form above holds one of these marks, or 15 characters of a token; what is small letters and digits from end to
+# end (a digest, a field's name) has none of them. A claim has tens of thousands of strings, and one look is enough.
+_SUSPECT = re.compile(r"(?![a-z0-9]+\Z)(?s:.*?)(?:[/\\=:]|SECRET-|-----BEGIN|[\w.~+-]{15})")
+
 
 def text_refusals(text: str) -> list[str]:
     """Return what `text` must not hold, in words, one per kind; never the text itself.
@@ -44,6 +48,26 @@ def text_refusals(text: str) -> list[str]:
     Example:
         >>> text_refusals("和/或, 1/2, https://example.org/a"), text_refusals("see (/srv/a)")
         ([], ['an absolute POSIX path'])
+    """
+    return every_refusal(text) if _SUSPECT.match(text) else []
+
+
+def column_refusals(text: str) -> list[str]:
+    """Return the same for a table without quoted columns: each word once, since a TREC file repeats its words.
+
+    Example:
+        >>> column_refusals("q1 Q0 /" + "srv/a 1 2 tag")
+        ['an absolute POSIX path']
+    """
+    return text_refusals("\n".join(dict.fromkeys(text.split())))
+
+
+def every_refusal(text: str) -> list[str]:
+    """Return the same as `text_refusals`, by trying every form.
+
+    Example:
+        >>> every_refusal("see (/" + "srv/a)")
+        ['an absolute POSIX path']
     """
     found = [name for name, pattern in (*_PATHS, *_SECRETS) if pattern.search(text)]
     if set(_MARKER.findall(text)) - MADE_UP_MARKERS:
@@ -58,7 +82,13 @@ def value_refusals(value: Value) -> list[str]:
         >>> value_refusals({"argv": ["python", "/srv/run.py"]})
         ['$.argv[1]: an absolute POSIX path']
     """
-    return [f"{place}: {kind}" for place, text in _strings(value, "$") for kind in text_refusals(text)]
+    known: dict[str, list[str]] = {}
+    found = []
+    for place, text in _strings(value, "$"):
+        if text not in known:
+            known[text] = text_refusals(text)
+        found += [f"{place}: {kind}" for kind in known[text]]
+    return found
 
 
 def _strings(value: Value, place: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Run a claim again without network and compare its deterministic part byte for byte (EVD-6).
+"""Run a claim again without network and compare its deterministic part byte for byte (EVD-6); its words as well.
 
 Only two kinds of command are started: `python -m kbretrieval…` and `notebook <path>.ipynb`, since an
 evidence file may come from anybody. The run happens in a process of its own, in the project root, with
@@ -160,6 +160,10 @@ def _compared(stored: dict[str, Any], again: dict[str, Any]) -> list[Finding]:
     if again["tests"]["skipped"] and not stored["tests"]["skipped"]:
         skipped = again["tests"]["skipped"][0]
         return [Finding("rerun", "unchecked", f"{skipped['name']} was skipped: {skipped['reason']}")]
+    if stored["claim"] != again["claim"]:
+        return [Finding("rerun", "fails", "the run claims something else: another sentence, chapter or promise")]
+    if stored["tests"]["passed"] != again["tests"]["passed"] and not stored["tests"]["skipped"]:
+        return [Finding("rerun", "fails", "the run made other checks than the stored file names")]
     before, after = canonical_bytes(stored["deterministic"]), canonical_bytes(again["deterministic"])
     if before == after:
         return []

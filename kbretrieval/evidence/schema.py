@@ -19,7 +19,7 @@ Rule: TypeAlias = dict[str, Any]
 
 _ANNOTATIONS = {"$schema", "$id", "$defs", "title"}
 _MAPS_OF_RULES = {"properties", "$defs"}
-_RULES = {"items", "additionalProperties", "propertyNames"}
+_RULES = {"items", "contains", "additionalProperties", "propertyNames"}
 
 
 @cache
@@ -138,6 +138,11 @@ def _items(rule: Rule, argument: Rule, value: Any, place: str) -> Iterator[str]:
             yield from _refusals(argument, item, f"{place}[{position}]")
 
 
+def _contains(rule: Rule, argument: Rule, value: Any, place: str) -> Iterator[str]:
+    if isinstance(value, list) and all(any(_refusals(argument, item, place)) for item in value):
+        yield f"{place}: contains: {argument.get('const', 'an item that fits')}"
+
+
 def _required(rule: Rule, argument: list[str], value: Any, place: str) -> Iterator[str]:
     if isinstance(value, dict):
         for name in argument:
@@ -186,6 +191,7 @@ _CHECKS: dict[str, Check] = {
     "maximum": _maximum,
     "uniqueItems": _unique_items,
     "items": _items,
+    "contains": _contains,
     "required": _required,
     "properties": _properties,
     "propertyNames": _property_names,

@@ -10,6 +10,7 @@ from kbretrieval.evidence.environment import PACKAGE_FOLDER
 from kbretrieval.evidence.errors import SubjectInvalid
 
 FOLDER_VARIABLE = "KBRETRIEVAL_EVIDENCE"
+MAX_SUBJECT_BYTES = 1024 * 1024 * 1024  # a few seconds of SHA-256
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def digest(path: Path) -> Digest:
 def shipped(root: Path, name: str) -> Digest | None:
     """Return the digest of subject `name` below `root`, None when it is not there.
 
-    Raises `SubjectInvalid` when the name, or a link on the way, leads out of the root.
+    Raises `SubjectInvalid` when the name, or a link on the way, leads out of the root, and for a file beyond 1 GiB.
 
     Example:
         >>> shipped(Path("no-such-folder"), "a.json") is None
@@ -86,8 +87,14 @@ def shipped(root: Path, name: str) -> Digest | None:
     """
     check_name(name)
     path = root / name
-    if not path.is_file():
-        return None
-    if not path.resolve().is_relative_to(root.resolve()):
+    try:
+        if not path.is_file():
+            return None
+        size, inside = path.stat().st_size, path.resolve().is_relative_to(root.resolve())
+    except OSError as error:  # a name that is too long for the system, for example
+        raise SubjectInvalid(f"{name[:40]!a} given, {type(error).__name__} when looked for") from None
+    if not inside:
         raise SubjectInvalid(f"{name!a} given, it leads out of the project root")
+    if size > MAX_SUBJECT_BYTES:
+        raise SubjectInvalid(f"{name!a} of {size} bytes given, at most {MAX_SUBJECT_BYTES} allowed")
     return digest(path)

@@ -1,8 +1,9 @@
 """The verifier: what an evidence folder claims, checked offline with the standard library (EVD-4).
 
 Order per file: strict parse and stored form; schema and counts; shipped subjects; aggregates from the
-rows; digest of the deterministic part; manifest; nothing that must not be published. A step that needs
-an earlier one is left out when that one fails; everything else is still tried, so one run shows all.
+rows; what the TREC files beside it measure; digest of the deterministic part; manifest; nothing that must
+not be published. A step that needs an earlier one is left out when that one fails; everything else is
+still tried, so one run shows all. A file that no claim names cannot be checked: what it says is unknown.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,8 +24,9 @@ from kbretrieval.evidence.canonical import (
 )
 from kbretrieval.evidence.environment import source_sha256
 from kbretrieval.evidence.errors import AggregateInvalid, JsonInvalid, SubjectInvalid
-from kbretrieval.evidence.manifest import MANIFEST, folder_files
-from kbretrieval.evidence.publishable import text_refusals, value_refusals
+from kbretrieval.evidence.exports import FIELD, export_refusals, is_export
+from kbretrieval.evidence.manifest import MANIFEST, scanned
+from kbretrieval.evidence.publishable import column_refusals, text_refusals, value_refusals
 from kbretrieval.evidence.schema import schema_refusals
 from kbretrieval.evidence.subjects import Digest, shipped
 
@@ -43,12 +45,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What was found about one file; `passed` counts the checks that the writer executed."""
+    """What was found about one file.
+
+    `passed` counts the checks that the writer says it executed, `recomputed` the values that were computed here again.
+    """
 
     name: str
     sentence: str
     passed: int
     findings: tuple[Finding, ...]
+    recomputed: int = 0
 
     @property
     def state(self) -> str:
@@ -98,16 +104,17 @@ def verify_folder(folder: Path, root: Path | None = None) -> Report:
         >>> verify_folder(Path("no-such-folder")).exit_code
         2
     """
-    files = folder_files(folder)
-    manifest = folder / MANIFEST
-    raw = manifest.read_bytes() if manifest.is_file() else None
+    files, refused = scanned(folder)
+    raw = files.pop(MANIFEST, None)
     below = find_root(folder) if root is None else root
 
     @cache
     def subject_of(name: str) -> Digest | None:
         return shipped(below, name)
 
-    return verify_files(files, raw, subject_of, source_sha256())
+    report = verify_files(files, raw, subject_of, source_sha256())
+    others = [FileReport(name, "", 0, (Finding("files", "fails", detail),)) for name, detail in refused.items()]
+    return Report((*report.files, *others))
 
 
 def verify_files(
@@ -126,9 +133,9 @@ def verify_files(
     reports = [own]
     for name, raw in sorted(files.items()):
         if name.endswith(".json"):
-            reports.append(check_claim(name, raw, listed.get(name), subject_of, source))
+            reports.append(check_claim(name, raw, listed.get(name), subject_of, source, files))
         else:
-            reports.append(_other_file(name, raw, listed.get(name)))
+            reports.append(_other_file(name, raw, listed.get(name), is_export(name, files)))
     return Report(tuple(reports))
 
 
@@ -158,9 +165,14 @@ def check_manifest(manifest: bytes | None, files: Mapping[str, bytes]) -> tuple[
 
 
 def check_claim(
-    name: str, raw: bytes, listed: str | None, subject_of: SubjectLookup, source: str | None = None
+    name: str,
+    raw: bytes,
+    listed: str | None,
+    subject_of: SubjectLookup,
+    source: str | None = None,
+    files: Mapping[str, bytes] | None = None,
 ) -> FileReport:
-    """Return the report on one evidence file; `listed` is its SHA-256 in the manifest.
+    """Return the report on one evidence file; `listed` is its SHA-256 in the manifest, `files` stand beside it.
 
     Example:
         >>> check_claim("a.json", b"[]", None, lambda name: None).state
@@ -179,6 +191,7 @@ def check_claim(
     findings += _counts(name, document)
     findings += _subjects(document, subject_of)
     findings += _failures("aggregates", _aggregates(document["deterministic"]))
+    findings += _failures("exports", export_refusals(document, {} if files is None else files))
     findings += _failures("digest", _digest(document))
     findings += _listed(raw, listed)
     findings += exposed
@@ -186,7 +199,14 @@ def check_claim(
     if source is not None and source != written_by:
         detail = f"source {written_by[:8]}… wrote the file, {source[:8]}… is present"
         findings.append(Finding("source", "note", detail))
-    return FileReport(name, document["claim"]["sentence"], len(document["tests"]["passed"]), tuple(findings))
+    claim, checks = document["claim"], document["tests"]["passed"]
+    return FileReport(name, claim["sentence"], len(checks), tuple(findings), _recomputed(document))
+
+
+def _recomputed(document: dict[str, Any]) -> int:
+    export = document["observed"].get(FIELD)
+    measures = export.get("measures") if isinstance(export, dict) else None
+    return len(document["deterministic"]["aggregates"]) + (len(measures) if isinstance(measures, dict) else 0)
 
 
 def _failures(step: str, details: tuple[str, ...] | list[str]) -> list[Finding]:
@@ -255,12 +275,15 @@ def _listed(raw: bytes, listed: str | None) -> list[Finding]:
     return [Finding("manifest", "fails", f"{listed[:8]}… listed, {found[:8]}… found")]
 
 
-def _other_file(name: str, raw: bytes, listed: str | None) -> FileReport:
+def _other_file(name: str, raw: bytes, listed: str | None, named: bool) -> FileReport:
     try:
-        exposed = text_refusals(raw.decode("utf-8"))
+        text = raw.decode("utf-8")
+        exposed = _failures("publishable", column_refusals(text) if named else text_refusals(text))
     except UnicodeDecodeError:
-        exposed = []  # a picture has no text to read; the manifest covers its bytes
-    return FileReport(name, "", 0, (*_listed(raw, listed), *_failures("publishable", exposed)))
+        exposed = []  # the manifest covers its bytes; what they show is not looked at
+    if not named:
+        exposed.append(Finding("exports", "unchecked", "no claim of this folder names it"))
+    return FileReport(name, "", 0, (*_listed(raw, listed), *exposed))
 
 
 def claim_value(folder: Path, file: str) -> Value:

@@ -29,7 +29,9 @@ from kbretrieval.evidence.errors import (
     RowsClosed,
     SchemaInvalid,
     SubjectInvalid,
+    TrecInvalid,
 )
+from kbretrieval.evidence.exports import FIELD, export_names, export_refusals, exported
 from kbretrieval.evidence.manifest import change_folder
 from kbretrieval.evidence.publishable import text_refusals, value_refusals
 from kbretrieval.evidence.schema import schema_refusals
@@ -203,17 +205,29 @@ class Claim:
         if text not in self._limits:
             self._limits.append(text)
 
-    def trec(self, rankings: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, int]]) -> None:
-        """Export the ranking as `<id>.run` and `<id>.qrels`, written together with the claim (EVD-8)."""
+    def trec(
+        self,
+        rankings: Mapping[str, Sequence[str]],
+        qrels: Mapping[str, Mapping[str, int]],
+        stands_at: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Export the ranking as `<id>.run` and `<id>.qrels`, written together with the claim (EVD-8).
+
+        `observed` names both files and what they measure. `stands_at` maps `recall_at_3`, `mrr_at_3` and `ndcg_at_10`
+        to places of the claim where the same figures stand, as `#/observed/…`; they are compared to six decimals.
+        """
         self._open()
         texts = {f"{self.id}.run": run_text(rankings), f"{self.id}.qrels": qrels_text(qrels)}
         self._trec = {name: text.encode("utf-8") for name, text in texts.items()}
+        made = exported(texts[f"{self.id}.run"], texts[f"{self.id}.qrels"], self.id, stands_at or {})
+        self._observed[FIELD] = normal(made)
 
     def write(self) -> Path:
         """Write the file and the manifest in one locked step; return the path of the file.
 
         Raises `NoCheck` when nothing was executed, `SchemaInvalid` when a part is missing (a claim
-        needs at least one row) and `NotPublishable` for an absolute path or a secret.
+        needs at least one row), `TrecInvalid` when a figure is not that of the exported ranking, and
+        `NotPublishable` for an absolute path or a secret.
         """
         self._open()
         if not self._passed:
@@ -222,6 +236,9 @@ class Claim:
         refusals = schema_refusals(document)
         if refusals:
             raise SchemaInvalid(f"{len(refusals)} refusals given, 0 allowed: {'; '.join(refusals[:3])}")
+        wrong = export_refusals(document, self._trec)
+        if wrong:
+            raise TrecInvalid(f"{len(wrong)} refusals given, 0 allowed: {'; '.join(wrong[:3])}")
         exposed = value_refusals(document)
         exposed += [
             f"{name}: {kind}" for name, raw in self._trec.items() for kind in text_refusals(raw.decode("utf-8"))
@@ -255,7 +272,7 @@ class Claim:
         }
 
     def _names(self) -> tuple[str, ...]:
-        return (f"{self.id}.json", f"{self.id}.run", f"{self.id}.qrels")
+        return (f"{self.id}.json", *export_names(self.id))
 
     def _open(self) -> None:
         if self._closed:

@@ -26,8 +26,7 @@ ROWS = [
     [
         ({"op": "count"}, 3),
         ({"op": "count", "where": {"positive": True}}, 2),
-        ({"op": "count", "where": {"rank": True}}, 0),
-        ({"op": "count", "where": {"absent": None}}, 0),
+        ({"op": "count", "where": {"rank": 2}}, 0),
         ({"op": "mean", "field": "recall", "where": {"positive": True}}, "0.9"),
         ({"op": "mean", "field": "recall"}, "0.6"),
         ({"op": "mean", "field": "recall", "places": 4}, "0.6000"),
@@ -66,6 +65,9 @@ def test_ops(rule: dict, value: object) -> None:
         {"op": "list", "field": "id", "places": 1},
         {"op": "mean", "field": "rank", "places": 16},
         {"op": "count", "where": []},
+        {"op": "count", "where": {"absent": None}},
+        {"op": "count", "where": {"rank": True}},
+        {"op": "count", "where": {"rank": 1, "recal": "1.0"}},
         *({"op": op, "field": "rank", "where": {"rank": 9}} for op in ("mean", "min", "all", "all_equal", "only")),
     ],
 )

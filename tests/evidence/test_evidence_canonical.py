@@ -22,6 +22,7 @@ from kbretrieval.evidence.canonical import (
 )
 from kbretrieval.evidence.errors import JsonInvalid, ValueInvalid
 from kbretrieval.evidence.schema import load_schema, schema_refusals
+from kbretrieval.evidence.writer import UNSIGNED
 
 keys = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), min_size=1, max_size=8)
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -133,7 +134,7 @@ def document() -> dict[str, object]:
         },
         "observed": {"wall_ms": "0.5"},
         "tests": {"result": "incomplete", "passed": ["a"], "failed": [], "skipped": [{"name": "b", "reason": "c"}]},
-        "limits": ["unsigned"],
+        "limits": [UNSIGNED],
         "deterministic_sha256": sha,
     }
 

@@ -9,7 +9,9 @@ import pytest
 
 import kbretrieval
 from kbretrieval.evidence.__main__ import main
+from kbretrieval.evidence.canonical import pretty_bytes
 from kbretrieval.evidence.errors import RerunRefused
+from kbretrieval.evidence.manifest import rebuild_manifest
 from kbretrieval.evidence.rerun import command, rerun
 
 # A root with a package of its own: the writer as it is, and one tiny module that makes a claim.
@@ -109,6 +111,26 @@ def test_a_run_that_ends_otherwise(tiny: Path, settings: dict, outcome: str, det
     found = outcomes(tiny)
     assert [kind for kind, _ in found] == [outcome]
     assert detail in found[0][1]
+
+
+@pytest.mark.promise("EVD-6")
+@pytest.mark.parametrize(
+    ("part", "name", "value", "detail"),
+    [
+        ("claim", "sentence", "一加一等于三。", "the run claims something else: another sentence, chapter or promise"),
+        ("claim", "promises", ["ACL-5"], "the run claims something else: another sentence, chapter or promise"),
+        ("tests", "passed", ["total", "leaks"], "the run made other checks than the stored file names"),
+    ],
+)
+def test_words_and_checks_that_the_run_does_not_have_fail(
+    tiny: Path, part: str, name: str, value: object, detail: str
+) -> None:
+    path = tiny / "evidence" / "tiny.json"
+    document = json.loads(path.read_bytes())
+    document[part][name] = value
+    path.write_bytes(pretty_bytes(document))
+    rebuild_manifest(tiny / "evidence")
+    assert outcomes(tiny) == [("fails", detail)]
 
 
 @pytest.mark.promise("EVD-6")

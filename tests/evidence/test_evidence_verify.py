@@ -98,7 +98,8 @@ def test_files_that_come_or_go_are_found(three: list[str], folder: Path) -> None
     assert verify_folder(folder).exit_code == 0
     (folder / "book-demo.run").rename(folder / "other.run")
     details = {finding.detail for file in verify_folder(folder).files for finding in file.findings}
-    assert details == {"book-demo.run is listed and missing", "not listed in the manifest"}
+    run = details - {"book-demo.run is listed and missing", "not listed in the manifest"}
+    assert len(run) == 2 and "no claim of this folder names it" in run, "the claim misses its ranking, too"
     (folder / MANIFEST).unlink()
     assert verify_folder(folder).exit_code == 1
 
@@ -204,7 +205,7 @@ class Workbench:
 
     def judged(self, name: str, raw: bytes, subject: bytes) -> str:
         digest = Digest(sha256_hex(subject), len(subject))
-        return check_claim(name, raw, self.listed[name], lambda _: digest).state
+        return check_claim(name, raw, self.listed[name], lambda _: digest, files=self.files).state
 
 
 def with_byte(raw: bytes, at: int, value: int) -> bytes:
@@ -251,12 +252,13 @@ def test_without_the_manifest_every_byte_of_the_deterministic_part_is_still_cove
     three: list[str], folder: Path, root: Path
 ) -> None:
     bench = Workbench(folder, root)
-    raw = bench.files["book-demo.json"]
+    raw, files = bench.files["book-demo.json"], bench.files
     start, end = raw.index(b'"deterministic"'), raw.index(b'"environment"')
     digest = Digest(sha256_hex(bench.subject), len(bench.subject))
     for at in range(start, end):
         one = with_byte(raw, at, raw[at] ^ 1)
-        assert check_claim("book-demo.json", one, sha256_hex(one), lambda _: digest).state == "fails", at
+        found = check_claim("book-demo.json", one, sha256_hex(one), lambda _: digest, files=files)
+        assert found.state == "fails", at
 
 
 @pytest.mark.promise("EVD-5")
@@ -351,5 +353,7 @@ def test_the_manifest_command_lists_what_is_there(three: list[str], folder: Path
     (folder / "extra.txt").write_bytes(b"x")
     assert verify_folder(folder).exit_code == 1
     assert main(["manifest", str(folder)]) == 0
-    assert verify_folder(folder).exit_code == 0
+    report = verify_folder(folder)
+    assert [file.name for file in report.files if file.state != "holds"] == ["extra.txt"]
+    assert report.exit_code == 2, "no claim says what it is, so nobody can say that it holds"
     assert "extra.txt" in str(parse((folder / MANIFEST).read_bytes()))
