@@ -50,7 +50,7 @@ MAX_WAIT_SECONDS = 3600.0
 
 
 class Index:
-    """A permission-aware retrieval index in one SQLite file; a longer example stands in the package's docstring.
+    """A permission-aware retrieval index in one SQLite file, made by `open`; the package shows a longer example.
 
     May be used from several threads. Every refusal is a `KBError` with a stable code. Besides what a method names, each
     may raise `invalid_identity` (ID-2), `index_closed`, `index_forked`, `index_replaced`, `busy`, `storage_full`,
@@ -294,6 +294,6 @@ class Index:
         return self._engine.connection.lone_run()
 
     def backup(self, target: str | os.PathLike[str]) -> None:
-        """Maintenance: copy the index to a new file, else `invalid_path`; it undoes later revocations (CON-7)."""
+        """Maintenance: copy the index to a new file, else `invalid_path`; restoring it undoes revocations (CON-7)."""
         self._engine.connection.check_usable()
         maintenance.backup(self._engine, checked_path(target))

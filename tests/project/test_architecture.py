@@ -1,13 +1,17 @@
 """ARCHITECTURE.md and the package's docstring say what is there: every module, public name and measured number."""
 
+import inspect
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from statistics import median
 
 import pytest
 
 import kbretrieval
+from kbretrieval.errors import code_table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -37,6 +41,32 @@ def test_every_public_name_is_told_about(name: str) -> None:
     assert f"`{name}`" in str(kbretrieval.__doc__)
     made = getattr(kbretrieval, name)
     assert (made if isinstance(made, type) else type(made)).__doc__
+
+
+def _told(name: str) -> Iterator[str]:
+    """Every docstring of a public name: its own, and those of its public methods."""
+    made = getattr(kbretrieval, name)
+    for key in vars(made) if isinstance(made, type) else ():
+        if not key.startswith("_"):
+            yield inspect.getdoc(getattr(made, key)) or ""
+    yield inspect.getdoc(made) or ""
+
+
+def _names() -> set[str]:
+    """Attributes, fields and parameters of the public names."""
+    made = [each for name in kbretrieval.__all__ if isinstance(each := getattr(kbretrieval, name), type)]
+    found = {key for each in made for key in dir(each)} | {
+        f.name for each in made if is_dataclass(each) for f in fields(each)
+    }
+    calls = [call for each in made for call in vars(each).values() if callable(call)]
+    return found.union(*(inspect.signature(call).parameters for call in [*calls, kbretrieval.Index.open]))
+
+
+@pytest.mark.parametrize("name", [name for name in kbretrieval.__all__ if name != "__version__"])
+def test_a_docstring_names_refusals_that_exist(name: str) -> None:
+    known = {row.code for row in code_table()} | _names()
+    said = {word for text in _told(name) for word in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", text)}
+    assert said <= known, said - known
 
 
 def _ms(samples: dict[str, list[str]], terms: int) -> int:
