@@ -36,7 +36,7 @@ def killed(worker: Worker, old: Path, folder: Path, number: int) -> tuple[Path, 
 
 def logical(path: Path) -> list[str]:
     """Every row, without the keys of chunks: a second run gives higher ones."""
-    tables = ("documents", "acl", "contract", "counters", "commits")
+    tables = ("documents", "acl", "contract", "counters", "commits", "generations")
     made = [row for row in logical_rows(path) if row.split(" ", 1)[0] in tables]
     columns = "c.doc_key, c.number, c.start_point, c.end_point, c.text, c.heading, c.heading_path, c.sha256"
     derived = (
@@ -48,7 +48,7 @@ def logical(path: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.promise("MIG-4", "FLT-1")
+@pytest.mark.promise("MIG-4", "FLT-1", "CTX-13")
 def test_killed_anywhere_one_generation_serves_and_the_next_run_ends(
     old: Path, tmp_path: Path, full: bool, record_property: Told
 ) -> None:
