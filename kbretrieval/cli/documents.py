@@ -14,6 +14,7 @@ from kbretrieval.cli.arguments import (
     IndexFile,
     NewEmbed,
     Tenant,
+    is_new,
     open_existing,
     read_source,
 )
@@ -21,7 +22,9 @@ from kbretrieval.cli.output import as_json, say
 from kbretrieval.cli.shown import documents_table, fields_text
 from kbretrieval.errors import UnsupportedFormat
 from kbretrieval.evaluation.encoders import EncoderName, encoder_named
+from kbretrieval.identity import checked_acl, checked_document, checked_revision
 from kbretrieval.index import Index
+from kbretrieval.projection import project
 from kbretrieval.results import Exported
 from kbretrieval.sync import folder
 
@@ -79,6 +82,14 @@ def add(
     """
     kind, source = format_of(file, source_format), read_source(file)
     chosen = None if encoder is None else encoder_named(encoder).encoder
+    if is_new(index):
+        # What is refused makes no index: its contract would be there for whoever comes next.
+        (
+            checked_document(tenant, doc_id),
+            checked_revision(revision),
+            checked_acl(acl or []),
+            project(source, kind.value),
+        )
     with Index.open(index, chosen, chunk_size, overlap, embed=embed) as opened:
         _print(opened.upsert(tenant, doc_id, revision, kind.value, source, acl or [], restore), json_output)
 

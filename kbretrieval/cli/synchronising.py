@@ -19,6 +19,7 @@ from kbretrieval.embedded import Embed
 from kbretrieval.encoders.port import Encoder
 from kbretrieval.errors import ModelMissing
 from kbretrieval.evaluation.encoders import EncoderName, encoder_named
+from kbretrieval.identity import checked_name
 from kbretrieval.index import Index
 from kbretrieval.sync import Encodings, FolderSource, Policy, Tick, synchronise
 from kbretrieval.sync.defaults import CHUNK_SIZE, OVERLAP
@@ -83,6 +84,9 @@ def sync(
         "confirm_deletions": confirm_deletions,
         "dry_run": dry_run,
     }
+    if restore and is_new(index):
+        synchronise(None, source, policy, tenant=tenant, **{**options, "dry_run": True})  # refused before it is made
+    checked_name(tenant, "tenant")
     with _opened(index, (encoder, embed), source, dry_run) as opened, _bars() as progress:
         report = synchronise(opened, source, policy, tenant=tenant, progress=progress, **options)
     say(as_json(report.to_dict()) if json_output else report_text(report))
@@ -102,6 +106,7 @@ def _opened(
             yield opened
         return
     encoder = _for_new_index(name)
+    checked_name(source.connector, "connector")
     listed(source)
     if dry_run:
         yield None

@@ -297,3 +297,22 @@ def test_a_contract_that_speaks_to_a_terminal_is_shown_and_not_obeyed(run: Run, 
     sql(kb, "UPDATE contract SET value = ? WHERE name = 'encoder'", "red\x1b[31m\nbusy: no")
     refused = run(*add_arguments(source, kb, encoder="terms"))
     assert refused.status == 4 and LINE.fullmatch(refused.err) and r"red\x1b[31m busy: no stored" in refused.err
+
+
+@pytest.mark.promise("CON-1", "PRJ-6")
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"tenant": "*"}, "invalid_identity"),
+        ({"doc-id": ""}, "invalid_identity"),
+        ({"revision": 0}, "positive_revision_required"),
+        ({"acl": "group:"}, "explicit_acl_list_required"),
+        ({"format": "json"}, "invalid_json"),
+    ],
+)
+def test_an_event_that_is_refused_makes_no_index(
+    run: Run, tmp_path: Path, source: Path, wrong: dict[str, object], code: str
+) -> None:
+    path = tmp_path / "new.sqlite"
+    done = run(*add_arguments(source, path, **wrong))
+    assert (done.status, done.err.partition(":")[0]) == (2, code) and not path.exists()

@@ -169,6 +169,14 @@ def test_a_root_that_is_missing_or_empty_changes_nothing_and_makes_nothing(run: 
         assert done.err.startswith("source_listing_incomplete: ") and not desk.index.exists()
 
 
+@pytest.mark.promise("SYN-4", "SYN-10")
+@pytest.mark.parametrize("wrong", [("--tenant", ""), ("--connector", "*"), ("--restore", "none.md")])
+def test_what_is_refused_makes_no_index(run: Run, desk: Desk, wrong: tuple[str, str]) -> None:
+    """Its contract would be there, and the next run would take it for the reader's choice."""
+    done = run(*desk.line(*TERMS, *wrong))
+    assert (done.status, done.out) == (2, "") and not desk.index.exists()
+
+
 @pytest.mark.promise("SYN-6")
 def test_a_file_that_comes_back_needs_restore(run: Run, desk: Desk) -> None:
     run(*desk.line(*TERMS))
