@@ -20,8 +20,8 @@ from tests.unit.sync_place import without_waiting_for_the_disk
 SUBJECTS = (
     "breaking",
     "mutants",
-    *(f"{part}_mutants" for part in ("access", "voucher", "order")),
-    *(f"{part}_scenes" for part in ("security", "voucher", "order")),
+    *(f"{part}_mutants" for part in ("access", "voucher", "order", "scope")),
+    *(f"{part}_scenes" for part in ("security", "voucher", "order", "scope")),
 )
 LEAST_MUTANTS = 24
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kbretrieval.citation import verdict
-from tests.faults import order_scenes, security_scenes, voucher_scenes
+from tests.faults import order_scenes, scope_scenes, security_scenes, voucher_scenes
 from tests.faults.breaking import Change, Mutant, NoSuchLine, broken, broken_code, failures, mutant, scene_name
 from tests.faults.mutants import MUTANTS, SCENES
 from tests.unit.sync_place import without_waiting_for_the_disk
@@ -46,7 +46,7 @@ def test_the_table_is_complete(root: Path) -> None:
     assert len({build.name for build in MUTANTS}) == len({build.changes for build in MUTANTS}) == len(MUTANTS)
     written = [
         value
-        for module in (security_scenes, voucher_scenes, order_scenes)
+        for module in (security_scenes, voucher_scenes, order_scenes, scope_scenes)
         for value in vars(module).values()
         if getattr(value, "__module__", "") == module.__name__ and _takes_a_folder_alone(value)
     ]
