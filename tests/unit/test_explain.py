@@ -204,7 +204,9 @@ def test_a_path_means_the_document_of_that_file(tmp_path: Path, index: Index, al
         found = index.explain(given, alice)
         assert (found.doc_id, found.state) == (doc_id, "live"), given
     assert index.explain("年假.md", alice).state == "absent"
-    assert index.explain("docs/named.md", Context("other", "alice")).state == "absent"
+    for given in ("docs/named.md", "./docs/制度/年假.md"):
+        found = index.explain(given, Context("other", "alice"))
+        assert (found.doc_id, found.state) == (given, "absent"), "the name that another tenant gave is not told"
 
 
 @pytest.mark.promise("OBS-5", "ERR-1")
