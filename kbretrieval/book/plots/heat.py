@@ -44,15 +44,11 @@ def heat_map(
         figure, axes = new_figure(3.0 + 0.68 * len(columns), height, "热图")
         image = axes.imshow(values, cmap=HEAT_MAP, vmin=least, vmax=greatest, aspect="auto")
         _write_values(axes, values, (least + greatest) / 2, digits)
-        axes.set_xticks(range(len(columns)), list(columns))
-        if slanted:
-            _slant_names(axes)
-        axes.set_yticks(range(len(rows)), list(rows))
+        _name_cells(axes, rows, columns, slanted)
         inscribe(axes, title, x_label, y_label)
         bare(axes)
         if scale:
-            ticks = None if digits else MaxNLocator(integer=True)
-            figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02, ticks=ticks)
+            figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02, ticks=None if digits else MaxNLocator(integer=True))
         return finish(figure, [*rows, *columns])
 
 
@@ -70,7 +66,10 @@ def _write_values(axes: Axes, values: Sequence[Sequence[float]], middle: float, 
             axes.text(x, y, f"{value:.{digits}f}", ha="center", va="center", color=colour, fontsize=9)
 
 
-def _slant_names(axes: Axes) -> None:
-    axes.tick_params(axis="x", rotation=35)
-    for label in axes.get_xticklabels():
-        label.set(ha="right", rotation_mode="anchor")
+def _name_cells(axes: Axes, rows: Sequence[str], columns: Sequence[str], slanted: bool) -> None:
+    axes.set_xticks(range(len(columns)), list(columns))
+    axes.set_yticks(range(len(rows)), list(rows))
+    if slanted:
+        axes.tick_params(axis="x", rotation=35)
+        for label in axes.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
