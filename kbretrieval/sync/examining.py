@@ -11,7 +11,7 @@ from kbretrieval.markdown_source import MAX_FRONT_MATTER, front_matter
 from kbretrieval.projection import checked_source, digest, normalized, project
 from kbretrieval.results import DocumentStatus, Exported
 from kbretrieval.sync.encodings import Encodings
-from kbretrieval.sync.source import Item, Source, printable
+from kbretrieval.sync.source import Item, Source, bytes_of, printable
 
 _ID_LINE = re.compile(r"^id[ \t]*:", re.MULTILINE)
 
@@ -88,7 +88,7 @@ def examined(
     may_name = item.format == "markdown"
     doc_id: str | None = None
     try:
-        text = encodings.decoded(source.read(item), item.path)
+        text = encodings.decoded(bytes_of(source, item), item.path)
         named = named_id(text) if may_name else None
         may_name = may_name and named is not None
         doc_id = checked_name(item.path if named is None else named, "doc_id", MAX_DOC_ID)

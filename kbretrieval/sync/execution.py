@@ -24,7 +24,7 @@ from kbretrieval.sync.encodings import Encodings
 from kbretrieval.sync.examining import Refusal
 from kbretrieval.sync.origin import provenance_of
 from kbretrieval.sync.plan import Plan, Step
-from kbretrieval.sync.source import Source
+from kbretrieval.sync.source import Source, bytes_of
 
 # These say nothing about one document: the next would meet them too.
 _ENDING = (StoreError, ModelMissing, ModelHashMismatch, EncoderUnavailable)
@@ -95,7 +95,7 @@ class Execution:
             self.index.delete(self.tenant, step.doc_id, step.revision)
             return 0
         file = plan.files[step.doc_id]
-        raw = self.source.read(file.item)
+        raw = bytes_of(self.source, file.item)
         text = self.encodings.decoded(raw, file.item.path)
         if digest(text) != file.source_sha256:
             raise SourceChanged("the file that was planned for is required, it has changed since")

@@ -13,7 +13,7 @@ from kbretrieval.sync.execution import Execution, Outcome, Progress, Tick
 from kbretrieval.sync.plan import Plan, Step, Survey, Wishes, make_plan
 from kbretrieval.sync.policy import Policy
 from kbretrieval.sync.report import SyncReport
-from kbretrieval.sync.source import Listing, Source
+from kbretrieval.sync.source import Listing, Source, listing_of
 
 _UTF8 = Encodings()
 
@@ -107,7 +107,7 @@ def listed(source: Source) -> Listing:
 
     An empty folder is what a volume that is not mounted looks like.
     """
-    listing = source.list()
+    listing = listing_of(source)
     if not listing.items and not listing.unlisted:
         raise SourceListingIncomplete("one file or more is required, the listing is empty; nothing is deleted")
     return listing

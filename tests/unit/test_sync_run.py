@@ -4,7 +4,7 @@ import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,7 +15,7 @@ from kbretrieval.results import DocumentStatus
 from kbretrieval.sync import Encodings, FolderSource, Item, Listing, Policy, synchronise
 from kbretrieval.sync.examining import Examined
 from kbretrieval.sync.plan import Survey, Wishes, make_plan
-from tests.unit.doubles import Table, code_of
+from tests.unit.doubles import Table, code_of, error_of
 from tests.unit.sync_place import EVERYONE, TENANT, Shelf, World, codes, kinds, policy
 
 GONE = SourceUnreadable("a readable file is required (errno 5)")
@@ -529,3 +529,52 @@ def test_arguments_are_checked(index: Index, arguments: dict[str, Any]) -> None:
     refused = code_of(synchronise, index, source, rules, tenant=TENANT, **given)
     assert refused in ("invalid_parameter", "invalid_identity")
     assert code_of(synchronise, index, Shelf({"a.md": "x"}), EVERYONE, tenant="") == "invalid_identity"
+
+
+class Broken(Shelf):
+    """A connector whose author did not think of everything: `lists` and `reads_as` are called in place of its own."""
+
+    lists: Any = None
+    reads_as: Any = None
+
+    def list(self) -> Listing:
+        return super().list() if self.lists is None else cast(Listing, self.lists())
+
+    def read(self, item: Item) -> bytes:
+        return cast(bytes, self.reads_as(item)) if item.path == "a.md" else super().read(item)
+
+
+def raises(*_given: object) -> None:
+    raise OSError(5, "密码 in a message")
+
+
+@pytest.mark.promise("SYN-5", "ERR-1", "ERR-2")
+@pytest.mark.parametrize("reads_as", [raises, lambda item: item.path, lambda _: None], ids=["raises", "text", "none"])
+def test_a_file_that_a_connector_fails_at_leaves_the_others_alone(world: World, reads_as: Any) -> None:
+    world.run({"a.md": "# 旧文", "b.md": "# 乙"})
+    broken = Broken({"a.md": "", "b.md": "# 丙"})
+    broken.reads_as = reads_as
+    report = world.run(broken)
+    assert codes(report) == {"a.md": "source_unreadable"} and "密码" not in report.refused[0].facts
+    assert kinds(report, "done") == [("update", "b.md")] and world.found("旧文") == {"a.md"}
+
+
+@pytest.mark.promise("SYN-4", "ERR-2")
+@pytest.mark.parametrize(
+    "lists",
+    [
+        raises,
+        lambda: None,
+        list,
+        lambda: Listing((cast(Item, 7),)),
+        lambda: Listing((cast(Any, Item)(7, "", "", "text"),)),
+    ],
+    ids=["raises", "none", "list", "no item", "no path"],
+)
+def test_a_listing_that_is_none_deletes_nothing(world: World, lists: Any) -> None:
+    world.run({"a.md": "# 甲"})
+    before, broken = world.dump(), Broken({})
+    broken.lists = lists
+    error = error_of(world.run, broken)
+    assert error is not None and error.code == "source_listing_incomplete"
+    assert error.__context__ is None and world.dump() == before
