@@ -29,8 +29,13 @@ def write_report(text: str, output: Path | None) -> None:
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        Path(name).replace(output)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            Path(name).replace(output)
+        except BaseException:
+            # A full disk, a folder of that name, or on Windows a reader that has the old file open.
+            Path(name).unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise StorageIOError(f"the report cannot be written (errno {error.errno})") from None

@@ -128,21 +128,28 @@ class VectorCache:
         """Write the file, replacing it at once; `storage_io_error` where it cannot be written."""
         if self._path is None or not self._vectors:
             return
-        keys = list(self._vectors)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
-            with os.fdopen(handle, "wb") as file:
-                np.savez(
-                    file,
-                    format=np.array([FORMAT, self.identifier]),
-                    keys=np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), 32),
-                    cut=np.array([key in self._cut for key in keys]),
-                    vectors=np.stack([self._vectors[key] for key in keys]),
-                )
-            Path(name).replace(self._path)
+            try:
+                self._write(handle)
+                Path(name).replace(self._path)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
         except OSError as error:
             raise StorageIOError(f"the vectors cannot be written (errno {error.errno})") from None
+
+    def _write(self, handle: int) -> None:
+        keys = list(self._vectors)
+        with os.fdopen(handle, "wb") as file:
+            np.savez(
+                file,
+                format=np.array([FORMAT, self.identifier]),
+                keys=np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), 32),
+                cut=np.array([key in self._cut for key in keys]),
+                vectors=np.stack([self._vectors[key] for key in keys]),
+            )
 
     def _load(self, path: Path) -> None:
         try:

@@ -15,7 +15,7 @@ from kbretrieval import Context, Index
 from kbretrieval.cli import entry, main
 from kbretrieval.cli.arguments import given_text
 from tests.cli.conftest import Run
-from tests.unit.doubles import logical_dump
+from tests.unit.doubles import held_open, logical_dump
 
 WHO = ("--tenant", "acme", "--as", "alice")
 SECRET = "密码zq7"
@@ -272,3 +272,17 @@ def test_a_stream_that_cannot_write_chinese_is_set_right(monkeypatch: pytest.Mon
     entry._use_utf8()
     print("没有\ud800", file=getattr(sys, stream), flush=True)
     assert raw.getvalue() == "没有\\ud800\n".encode()
+
+
+@pytest.mark.promise("ERR-2")
+def test_a_report_that_another_program_holds_open_stays_and_nothing_is_left_beside_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = tmp_path / "report.json"
+    assert run("demo", "--output", report).status == 0
+    before = report.read_bytes()
+    monkeypatch.setattr(Path, "replace", held_open)
+    again = run("demo", "--output", report)
+    assert (again.status, again.err) == (6, "storage_io_error: the report cannot be written (errno 13)\n")
+    assert report.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["report.json"]

@@ -1,5 +1,6 @@
 """What the unit tests share: a dense test encoder, readers of results, and a full logical dump of an index file."""
 
+import errno
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -116,6 +117,11 @@ def code_of(call: Callable[..., object], *args: Any, **kw: Any) -> str | None:
     """Return the code of the refusal that a call raises, None if it raises none."""
     error = error_of(call, *args, **kw)
     return None if error is None else error.code
+
+
+def held_open(part: Path, target: Path) -> Path:
+    """Stands for `Path.replace` on Windows, where another program has the target open."""
+    raise PermissionError(errno.EACCES, "held open")
 
 
 def sql(path: str | Path, statement: str, *values: Any) -> list[tuple[Any, ...]]:

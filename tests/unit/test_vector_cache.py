@@ -9,6 +9,7 @@ from kbretrieval import Index, TermEncoder
 from kbretrieval.encoders.quantizer import Quantizer
 from kbretrieval.errors import InvalidParameter, StorageIOError
 from kbretrieval.evaluation.vector_cache import VectorCache, default_cache
+from tests.unit.doubles import held_open
 from tests.unit.small_set import CountingEncoder
 
 TEXTS = ["年假五天。", "差旅3号。", "年假五天。"]
@@ -111,3 +112,17 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     cache = VectorCache(CountingEncoder(), tmp_path / "file" / "v.npz")
     with pytest.raises(StorageIOError):
         cache.warm(TEXTS, query=False, label="t")
+
+
+@pytest.mark.promise("QUA-1")
+def test_a_file_that_another_program_holds_open_stays_and_nothing_is_left_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "vectors.npz"
+    VectorCache(CountingEncoder(), path).warm(TEXTS, query=False, label="t")
+    before = path.read_bytes()
+    monkeypatch.setattr(Path, "replace", held_open)
+    with pytest.raises(StorageIOError, match="errno 13"):
+        VectorCache(CountingEncoder(), path).warm(["另一篇。"], query=False, label="t")
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["vectors.npz"]
