@@ -5,7 +5,6 @@ set already is no change.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,19 +72,6 @@ def released_for(connection: Connection, tenant: str, purpose: str, doc_ids: Seq
         (tenant, purpose, _dumped(doc_ids)),
     )
     return frozenset(doc_id for (doc_id,) in rows)
-
-
-def purposes_of(connection: Connection, tenant: str, doc_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return document → the purposes for which it is released, sorted."""
-    rows = connection.run(
-        "SELECT doc_id, purpose FROM context_releases WHERE tenant = ?"
-        " AND doc_id IN (SELECT value FROM json_each(?)) ORDER BY doc_id, purpose",
-        (tenant, _dumped(doc_ids)),
-    )
-    made: defaultdict[str, list[str]] = defaultdict(list)
-    for doc_id, purpose in rows:
-        made[doc_id].append(purpose)
-    return {doc_id: tuple(purposes) for doc_id, purposes in made.items()}
 
 
 def put_policy(connection: Connection, tenant: str, policy: Policy) -> PolicyVersion:

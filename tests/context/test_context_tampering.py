@@ -13,7 +13,7 @@ import pytest
 from kbretrieval.context import Policy, Role, Selection
 from kbretrieval.context.policy import versioned
 from kbretrieval.projection import digest
-from tests.context.place import TENANT, Place
+from tests.context.place import ALICE, TENANT, Place
 from tests.unit.doubles import code_of, sql
 
 OTHER = "beta"
@@ -111,3 +111,14 @@ def test_a_file_older_than_the_snapshot_in_it_is_not_believed(place: Place) -> N
     wrong = [(item.kind, item.code) for item in found.dependencies if item.code]
     assert wrong == [("transaction", "context_snapshot_damaged")]
     assert not found.valid
+
+
+@pytest.mark.promise("CTX-71")
+def test_a_purge_leaves_the_fragments_of_a_document_that_another_tenant_deleted(place: Place) -> None:
+    snapshot = place.snapshot()
+    before = place.tasks.replay(snapshot.id, ALICE)
+    place.index.upsert(OTHER, "refund", 1, "markdown", FORGED, ["carol"])
+    place.index.delete(OTHER, "refund", 2)
+    place.index.purge()
+    after = place.tasks.replay(snapshot.id, ALICE)
+    assert (after.text, after.reason, after.valid_now) == (before.text, None, True)
