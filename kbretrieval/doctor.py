@@ -65,9 +65,11 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def install_command(extra: str = "") -> str:
     """Return the command that installs the package, with an extra if one is named: this checkout, or the wheel."""
-    place = "-e ." if (CHECKOUT / "pyproject.toml").is_file() else "kbretrieval"
+    in_checkout = (CHECKOUT / "pyproject.toml").is_file()
     if not extra:
-        return f"python -m pip install {place}"
+        # By the file's name: the package is on no index, and whatever bore its name there would be somebody else's.
+        return f"python -m pip install {'-e .' if in_checkout else f'kbretrieval-{__version__}-py3-none-any.whl'}"
+    place = "-e ." if in_checkout else "kbretrieval"
     option, _, name = place.rpartition(" ")
     # Double quotes work in every shell, the one of Windows included; bare brackets do not.
     return " ".join(["python -m pip install", *filter(None, [option]), f'"{name}[{extra}]"'])

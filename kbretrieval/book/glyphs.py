@@ -40,7 +40,8 @@ def covered() -> frozenset[int]:
         font = FT2Font(str(FONT_FILE))
     except (OSError, RuntimeError) as error:
         raise FontUnusable(
-            f"打不开字体文件 {FONT_FILE.name}，请重新安装：python -m pip install --force-reinstall kbretrieval"
+            f"打不开字体文件 {FONT_FILE.name}，"
+            "请在仓库根目录重新安装：python -m pip install --force-reinstall --no-deps ."
         ) from error
     if font.family_name != FONT_FAMILY:
         raise FontUnusable(f"字体应当是 {FONT_FAMILY}，文件里是 {font.family_name}，请重新安装 kbretrieval。")

@@ -25,6 +25,7 @@ from kbretrieval.book.presence import HOW_TO_MEND, NOT_CHECKED, model_missing
 
 PACKAGE = Path(__file__).resolve().parent.parent
 NEEDED = ("matplotlib", "IPython")
+INSTALL = 'python -m pip install "kbretrieval[book]"'
 
 
 def start(chapter: int, *, edition: str = "", model_folder: Path | None = None, model_optional: bool = False) -> None:
@@ -83,7 +84,7 @@ def check_edition(edition: str = "", here: Path | None = None) -> None:
     if wanted and wanted.split(".")[:2] != __version__.split(".")[:2]:
         raise EditionMismatch(
             f"笔记本写给 kbretrieval {wanted}，装着的是 {__version__}。"
-            "请在仓库根目录运行 `python -m pip install -e '.[book]'`。"
+            '请在仓库根目录运行 `python -m pip install -e ".[book]"`。'
         )
 
 
@@ -91,7 +92,7 @@ def check_packages(names: Iterable[str]) -> None:
     """Raise `PackageMissing` naming the packages that are not installed."""
     absent = [name for name in names if find_spec(name) is None]
     if absent:
-        raise PackageMissing(f"缺少 {'、'.join(absent)}。请运行 `python -m pip install 'kbretrieval[book]'`。")
+        raise PackageMissing(f"缺少 {'、'.join(absent)}。请运行 `{INSTALL}`。")
 
 
 def fixtures_folder() -> Path:

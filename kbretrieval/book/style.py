@@ -71,7 +71,8 @@ def register_font() -> None:
         font_manager.fontManager.addfont(str(FONT_FILE))
     except OSError as error:
         raise FontUnusable(
-            f"读不到字体文件 {FONT_FILE.name}，请重新安装：python -m pip install --force-reinstall kbretrieval"
+            f"读不到字体文件 {FONT_FILE.name}，"
+            "请在仓库根目录重新安装：python -m pip install --force-reinstall --no-deps ."
         ) from error
     finally:
         logger.setLevel(level)

@@ -78,7 +78,7 @@ def test_a_changed_or_absent_fixture_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_package_is_named_with_its_command() -> None:
-    with pytest.raises(PackageMissing, match=r"缺少 no_such_package。.*pip install 'kbretrieval\[book\]'`"):
+    with pytest.raises(PackageMissing, match=r'缺少 no_such_package。.*pip install "kbretrieval\[book\]"`'):
         preflight.check_packages(["json", "no_such_package"])
 
 

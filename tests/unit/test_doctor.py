@@ -138,7 +138,13 @@ def test_every_declared_package_is_judged() -> None:
     ("checkout", "commands"),
     [
         (True, ["python -m pip install -e .", 'python -m pip install -e ".[bge]"']),
-        (False, ["python -m pip install kbretrieval", 'python -m pip install "kbretrieval[bge]"']),
+        (
+            False,
+            [
+                f"python -m pip install kbretrieval-{__version__}-py3-none-any.whl",
+                'python -m pip install "kbretrieval[bge]"',
+            ],
+        ),
     ],
 )
 def test_the_command_fits_checkout_and_wheel(
