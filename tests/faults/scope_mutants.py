@@ -87,4 +87,20 @@ SCOPES: tuple[Mutant, ...] = (
         "same = find_scope(connection, scope.id).sha256 == scope.sha256",
         "same = find_scope(connection, scope.id).sha256 != ''",
     ),
+    mutant(
+        "account: calls of every tenant's namesake are on it",
+        "CTX-29",
+        scopes.a_namesake_in_another_tenant_is_on_another_account,
+        "kbretrieval.context.records:spent_by",
+        "WHERE tenant = ? AND",
+        "WHERE (tenant = ? OR 1) AND",
+    ),
+    mutant(
+        "purge: fragments go with a namesake of another tenant",
+        "CTX-71",
+        scopes.a_purge_keeps_what_another_tenant_deleted_a_namesake_of,
+        "kbretrieval.store.fragments:empty_fragments",
+        "d.tenant = context_parts.tenant AND ",
+        "",
+    ),
 )

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kbretrieval import Context
 from kbretrieval.context import Policy, Role, Selection
 from kbretrieval.projection import digest
-from tests.context.place import ALICE, BOB, TENANT, Place, opened_place
+from tests.context.place import ALICE, BOB, REFUND, TENANT, Place, opened_place
 from tests.faults.security_scenes import FILE
 from tests.unit.doubles import code_of, sql
 
 OTHER = "beta"
+TWIN = Context(OTHER, ALICE.principal)
 FORGED = "# 退款\n\n退款期限为签收后九十天。"
 
 
@@ -93,3 +95,23 @@ def a_snapshot_of_another_scope_than_the_stored_one_is_not_sent(folder: Path) ->
         other = body.replace('"answering"', '"training"', 1)
         sql(place.path, "UPDATE context_scopes SET body = ?, sha256 = ?", other, digest(other))
         assert code_of(place.tasks.deliver, snapshot.id, ALICE, text) == "context_snapshot_damaged"
+
+
+def a_namesake_in_another_tenant_is_on_another_account(folder: Path) -> None:
+    with _opened(folder) as place:
+        scope = place.scope()
+        before = place.tasks.account(scope)
+        place.index.upsert(OTHER, "refund", 1, "markdown", REFUND, [ALICE.principal])
+        place.tasks.release(OTHER, "refund", ["answering"])
+        place.tasks.put_collection(OTHER, "policies", ["refund"])
+        place.tasks.read(place.scope(context=TWIN), "refund")
+        assert place.tasks.account(scope) == before
+
+
+def a_purge_keeps_what_another_tenant_deleted_a_namesake_of(folder: Path) -> None:
+    with _opened(folder) as place:
+        snapshot = place.snapshot()
+        place.index.upsert(OTHER, "refund", 1, "markdown", REFUND, [ALICE.principal])
+        place.index.delete(OTHER, "refund", 2)
+        place.index.purge()
+        assert place.tasks.replay(snapshot.id, ALICE).reason is None
