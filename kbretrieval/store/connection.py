@@ -26,7 +26,7 @@ from kbretrieval.errors import (
     StorageFull,
     StorageIOError,
 )
-from kbretrieval.store.files import create_private, identity
+from kbretrieval.store.files import Identity, create_private, identity
 
 DEFAULT_WAIT_SECONDS = 30.0
 PAUSE_SECONDS = (0.0005, 0.004)
@@ -74,6 +74,24 @@ def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
+def _connected(path: Path) -> tuple[sqlite3.Connection, Identity | None]:
+    """Open a file, and return which one it was that was opened.
+
+    On an overlay, opening a file to write makes a copy of it, which is another one. Somebody may replace it just then.
+    """
+    for last in (False, False, True):
+        before = identity(path)
+        try:
+            raw = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise store_error(error) from None
+        after = identity(path)
+        if last or before in (None, after):
+            break
+        raw.close()
+    return raw, after
+
+
 class _Waited(threading.local):
     """Seconds that each thread has waited for others, at this connection or at another's locks."""
 
@@ -91,12 +109,7 @@ class Connection:
         self._waited = _Waited()
         self._process = os.getpid()
         self._closed = False
-        before = identity(path)
-        try:
-            self._raw = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error as error:
-            raise store_error(error) from None
-        self._file = before or identity(path)
+        self._raw, self._file = _connected(path)
         self._raw.text_factory = _decoded
         try:
             for pragma in ("busy_timeout=0", "synchronous=FULL", "trusted_schema=OFF", "cell_size_check=ON"):

@@ -11,6 +11,8 @@ from kbretrieval.errors import NotAnIndex, StorageFull, StorageIOError
 
 HEADER_BYTES = 100
 
+Identity = tuple[int, int]
+
 
 def create_private(path: Path) -> bool:
     """Make an empty file with mode 0600 and return True, or return False where something stands there already.
@@ -28,7 +30,7 @@ def create_private(path: Path) -> bool:
     return True
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def identity(path: Path) -> Identity | None:
     """Return what tells a file from every other that there is (device and number); None where nothing can be found."""
     try:
         found = path.stat()

@@ -1,7 +1,9 @@
 """The file of an open index is moved, removed, or replaced by another, as a restore with `mv` does (ACL-7, CON-7)."""
 
 import os
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +78,24 @@ def test_a_link_that_leads_to_another_file_now_is_another_file(index: Index, ind
         link.unlink()
         link.symlink_to(copy)
         assert code_of(linked.search, "退款", ALICE) == "index_replaced"
+
+
+@pytest.mark.promise("ACL-7")
+def test_a_file_that_opening_itself_replaces_is_the_new_one(
+    index: Index, index_path: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an overlay does: a file of a lower layer that is opened to write is copied, and has another number then."""
+    opened, original = list[str](), sqlite3.connect
+
+    def connect(path: Path, **named: Any) -> sqlite3.Connection:
+        if not opened:
+            copy.replace(index_path)
+        opened.append(str(path))
+        return original(path, **named)
+
+    monkeypatch.setattr("kbretrieval.store.connection.sqlite3.connect", connect)
+    with Index.open(index_path) as other:
+        assert len(opened) == 2 and docs(other.search("退款", ALICE)) == ["refund"]
 
 
 def test_a_name_that_can_be_none_is_no_file() -> None:
