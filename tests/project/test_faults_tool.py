@@ -30,7 +30,7 @@ def outcomes(pytester: pytest.Pytester, body: str) -> Outcomes:
 
 
 def test_what_passed_is_written_with_what_it_told(pytester: pytest.Pytester, tmp_path: Path) -> None:
-    path = write_claim(outcomes(pytester, "assert n"), "short", tmp_path)
+    path = write_claim(outcomes(pytester, "assert n"), "short", tmp_path, ("FLT-1", "FLT-7"))
     made = json.loads(path.read_text(encoding="utf-8"))
     rows = made["deterministic"]["rows"]
     assert path.name == "faults-short.json"
@@ -39,8 +39,22 @@ def test_what_passed_is_written_with_what_it_told(pytester: pytest.Pytester, tmp
     assert list(made["observed"]["told"].values()) == [{"points": 7}]
 
 
+def test_a_gate_without_a_test_refuses_the_evidence(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    with pytest.raises(CheckFailed, match="gates with a test"):
+        write_claim(outcomes(pytester, "assert n"), "short", tmp_path)
+    assert list(tmp_path.glob("faults*")) == []
+
+
+def test_what_is_no_test_of_a_gate_is_left_out(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_sample=TESTS.format(body="assert n").replace('"FLT-7"', '"ACL-5"'))
+    found = Outcomes()
+    result = pytester.inline_run("-p", "no:cacheprovider", plugins=[found])
+    assert [name.partition("::")[2] for name in found.promises] == ["test_one"]
+    assert (len(result.listoutcomes()[0]), len(found.passed)) == (1, 1)
+
+
 @pytest.mark.parametrize("body", ["assert n == 1", "pytest.skip('no')", "raise ValueError"])
 def test_a_test_that_did_not_pass_refuses_the_evidence(pytester: pytest.Pytester, tmp_path: Path, body: str) -> None:
     with pytest.raises(CheckFailed):
-        write_claim(outcomes(pytester, body), "short", tmp_path)
+        write_claim(outcomes(pytester, body), "short", tmp_path, ("FLT-1", "FLT-7"))
     assert list(tmp_path.glob("faults*")) == []
