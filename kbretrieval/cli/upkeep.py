@@ -73,7 +73,8 @@ def backup(
     """Copy the index into a new file with SQLite's backup API, while others go on using it.
 
     A restored backup revives rights that were revoked and documents that were deleted after it was made, until
-    policies and events are replayed: replay them before anybody may search it.
+    policies and events are replayed: replay them before anybody may search it. Whoever has the index open when the copy
+    is moved into its place is refused (`index_replaced`) until it is opened anew.
 
     Example: kbretrieval backup kb-backup.sqlite --index kb.sqlite
     """
