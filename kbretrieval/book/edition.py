@@ -81,7 +81,7 @@ def with_sections(body: str) -> str:
     """
     links = "".join(f'<li><a href="#{mark}">{title}</a></li>' for mark, title in _SECTION.findall(body))
     before, section, behind = body.partition("<h2 ")
-    return f'{before}<nav aria-label="本章"><ol>{links}</ol></nav>{section}{behind}' if links else body
+    return f'{before}<nav aria-label="本章"><p>本章各节</p><ol>{links}</ol></nav>{section}{behind}' if links else body
 
 
 def write_edition(notebooks: Path, output: Path) -> list[Path]:
