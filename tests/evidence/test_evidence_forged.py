@@ -159,6 +159,7 @@ def test_what_is_no_ranking_measures_nothing(run: str, qrels: str) -> None:
     [
         (at("limits", value=["Everything is proven."]), "schema"),
         (at("limits", value=[]), "schema"),
+        (at("subjects", value=[{"name": "a", "sha256": "0" * 64, "bytes": 0}] * 2), "schema"),
         (
             at("deterministic", "aggregates", value={"leaks": {"op": "count", "where": {"leek": 1}, "value": 0}}),
             "aggregates",

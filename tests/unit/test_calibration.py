@@ -98,6 +98,20 @@ def test_a_floor_is_found_on_one_half_and_measured_on_the_other() -> None:
 
 
 @pytest.mark.promise("QUA-3")
+def test_areas_are_those_of_the_measuring_half() -> None:
+    """The fitting half is told apart without a mistake, and would make every area look better than it is."""
+    answered, fitted = flags(40, 3)
+    table = np.random.default_rng(5).normal(size=(40, len(SIGNALS)))
+    table[fitted & answered] += 100.0
+    found = separated(table, answered, fitted)
+    for column, name in enumerate(SIGNALS):
+        assert area(table[fitted, column], answered[fitted]) == 1.0
+        assert found.named(name).area == area(table[~fitted, column], answered[~fitted]) < 0.9
+    scores = fit(table[fitted], answered[fitted]).score(table)
+    assert found.named(RULE).area == area(scores[~fitted], answered[~fitted]) < 0.9
+
+
+@pytest.mark.promise("QUA-3")
 def test_flags_split_both_kinds_in_half() -> None:
     for count in (8, 9, 31, 100):
         answered, fitted = flags(count, 3)
