@@ -11,7 +11,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 RUN_ALL = "Restart Kernel and Run All Cells…"
 SAVE = "Save Notebook"
-SHOW_SECONDS, RUN_SECONDS = 60.0, 120.0
+SHOW_SECONDS, RUN_SECONDS = 180.0, 240.0
 
 # The page holds only the cells around those that were looked at: the one that is wanted, or the last one before it, is
 # brought into view, and what stands in its outputs is said; nothing while it is not there.
