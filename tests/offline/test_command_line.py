@@ -136,7 +136,7 @@ class CommandLine(unittest.TestCase):
         program = [sys.executable, "-B", "-S", "-E", "-m", "kbretrieval.offline", *USUAL]
         for closed, lines in ((">&-", 1), (">&- 2>&-", 0)):
             shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *program]
-            found = subprocess.run(shell, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, cwd=ROOT)
+            found = subprocess.run(shell, capture_output=True, check=False, cwd=ROOT)
             self.assertEqual((found.returncode, found.stdout), (1, b""))
             self.assertEqual(found.stderr.count(b"kbretrieval.offline: output_failed: OSError"), lines)
             self.assertEqual(len(found.stderr.splitlines()), lines)
