@@ -1,6 +1,7 @@
 """Questions about the whole store, for maintenance: SQLite's own checks, FTS5 rows, orphans; and its rewriting."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from kbretrieval.errors import IndexCorrupt
 from kbretrieval.store.connection import Connection
@@ -8,7 +9,13 @@ from kbretrieval.store.schema import FTS_TABLE, SERVING, Tables, create_fts
 
 
 def sqlite_is_sound(connection: Connection) -> bool:
-    """Tell whether SQLite's own integrity check finds nothing."""
+    """Tell whether SQLite's own integrity check finds nothing; inside a transaction.
+
+    From 3.44 on it asks FTS5, too, which judges by what this connection has in memory and does not look whether another
+    has written since: a sound table would be called damaged. A query looks.
+    """
+    with suppress(IndexCorrupt):
+        connection.run(f"SELECT rowid FROM {FTS_TABLE} LIMIT 1")
     try:
         return connection.run("PRAGMA integrity_check") == [("ok",)]
     except IndexCorrupt:
