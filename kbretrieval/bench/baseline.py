@@ -97,9 +97,11 @@ def _compared(sides: Sides, lexical: Lexical, asked: Sequence[str]) -> Equality:
     for share in SHARES:
         for number, text in enumerate(asked):
             got, expected = (side(text, lexical, share=share, limit=COMPARED) for side in (sides.engine, sides.by_hand))
-            held = held and got == expected and bool(got)
+            equal = got == expected and bool(got)
+            held = held and equal
             digest = hashlib.sha256(repr([key for key, _ in got]).encode("ascii")).hexdigest()
-            rows.append({"query": number, "lexical": lexical, "share": share, "found": len(got), "keys_sha256": digest})
+            asked_for = {"query": number, "lexical": lexical, "share": share}
+            rows.append({**asked_for, "found": len(got), "keys_sha256": digest, "equal": equal})
     return Equality(f"hybrid with {lexical}: keys and fused values equal the plain way", tuple(rows), held)
 
 

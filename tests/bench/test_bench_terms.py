@@ -47,7 +47,7 @@ def test_another_ranking_is_seen_and_no_evidence_is_written(tmp_path: Path, monk
 
 def _figures(gate: float) -> Figures:
     series = (Series("search", "a", (1.0, 2.0)), Series("search", "b", (30.0, 20.0)))
-    same = Equality("same", ({"query": 0},), True)
+    same = Equality("same", ({"query": 0, "equal": True},), True)
     return Figures("terms", 20, series, (same,), (Gate("search", gate, 10.0, "PRF-1"),), {"n": 1.5}, {"x": "absent"})
 
 

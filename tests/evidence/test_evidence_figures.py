@@ -98,3 +98,13 @@ def test_no_decimal_in_the_prose_of_a_notebook_is_a_result() -> None:
         prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
         assert check_text(prose, EVIDENCE) == []
         assert set(unbound_numbers(prose)) <= constants.get(path.stem, set()), path.name
+
+
+@pytest.mark.promise("EVD-4", "EVD-7")
+def test_what_a_benchmark_calls_equal_is_counted_as_equal() -> None:
+    """A count of comparisons that leaves their outcome aside would hold for rows that differ."""
+    for path in sorted(EVIDENCE.glob("bench-*.json")):
+        part = json.loads(path.read_bytes())["deterministic"]
+        for name, rule in part["aggregates"].items():
+            assert rule["where"] == {"comparison": name, "equal": True}, path.name
+            assert rule["value"] == sum(row["comparison"] == name for row in part["rows"]) > 0
