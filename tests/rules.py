@@ -121,7 +121,10 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     yield
     if nextitem is not None and nextitem.path == item.path:
         return
-    before, now = item.config.stash[_BEFORE], package_names(item.config.getini("watched_package"))
+    before = item.config.stash.get(_BEFORE, None)
+    if before is None:
+        return  # every test of the file was skipped by its mark, before anything was remembered
+    now = package_names(item.config.getini("watched_package"))
     del item.config.stash[_BEFORE]
     left = sorted(".".join(name) for name, value in before.items() if name in now and now[name] is not value)
     if left:

@@ -44,9 +44,10 @@ def test_the_rules_hold_in_a_worker(pytester: pytest.Pytester, monkeypatch: pyte
     assert "NetworkRefused" in ran.stdout.str()
 
 
-@pytest.mark.parametrize("kind", ["call", "xfail"])
+@pytest.mark.parametrize("kind", ["call", "mark", "fixture", "module", "xfail"])
 def test_a_skip_is_a_skip_elsewhere(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    assert _outcome(pytester, monkeypatch, SKIPPING[kind], ci="") == pytest.ExitCode.OK
+    none = pytest.ExitCode.NO_TESTS_COLLECTED if kind == "module" else pytest.ExitCode.OK
+    assert _outcome(pytester, monkeypatch, SKIPPING[kind], ci="") == none
 
 
 def test_absent_test_data_may_skip_in_ci(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
