@@ -67,18 +67,19 @@ def attempted(
     """Run `work`, which names its price, and pay it; return the call and what was made, or the refusal.
 
     Inside a write transaction. A refusal costs 64 bytes and is written down by its code; it is returned and not raised,
-    so that the transaction keeps it.
+    so that the transaction keeps it, and with it whatever `work` wrote: work that writes checks its price before.
     """
     try:
         cost, made = work()
-        _check_left(connection, scope, cost)
+        check_left(connection, scope, cost)
     except (StateConflict, BadValue) as error:
         insert_call(connection, scope, phase, Spent(REFUSAL_BYTES, 0), error.code)
         return error
     return insert_call(connection, scope, phase, cost), made
 
 
-def _check_left(connection: Connection, scope: Scope, cost: Spent) -> None:
+def check_left(connection: Connection, scope: Scope, cost: Spent) -> None:
+    """Raise `context_budget_exhausted` unless the task can pay a price."""
     spent, budget = spent_by(connection, scope), scope.budget
     pairs = (
         ("bytes", cost.input_bytes, budget.total_bytes - spent.input_bytes),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kbretrieval.context.account import attempted
+from kbretrieval.context.account import attempted, check_left
 from kbretrieval.context.canonical import utf8_bytes
 from kbretrieval.context.dependencies import examined
 from kbretrieval.context.records import Spent, insert_consumption, insert_delivery
@@ -79,19 +79,20 @@ def deliver(connection: Connection, snapshot_id: object, context: Context, paylo
     """Check and mark in one write transaction: a revocation commits before it and refuses it, or after it."""
     with connection.write():
         stored, scope = owned(connection, snapshot_id, context)
-        outcome = attempted(
-            connection,
-            scope,
-            "deliver",
-            lambda: (
-                Spent(0, payload.output_tokens),
-                marked(connection, stored, payload, checked(connection, stored, scope, context, payload)),
-            ),
-        )
+        outcome = attempted(connection, scope, "deliver", lambda: _sent(connection, stored, scope, context, payload))
     if isinstance(outcome, KBError):
         raise outcome
     call, (name, envelope, commit) = outcome
     return Receipt(name, call, stored.id, stored.row.sha256, payload.sha256, payload.bytes, envelope, commit)
+
+
+def _sent(
+    connection: Connection, stored: Stored, scope: Scope, context: Context, payload: Payload
+) -> tuple[Spent, tuple[str, int, int]]:
+    envelope = checked(connection, stored, scope, context, payload)
+    cost = Spent(0, payload.output_tokens)
+    check_left(connection, scope, cost)
+    return cost, marked(connection, stored, payload, envelope)
 
 
 def owned(connection: Connection, snapshot_id: object, context: Context) -> tuple[Stored, Scope]:

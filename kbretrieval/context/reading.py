@@ -67,8 +67,9 @@ def _priced(connection: Connection, scope: Scope, piece: Piece, cursor: str | No
     if end > extent.points or start >= max(1, extent.points):
         raise ContextInputInvalid(f"a stretch of {extent.points} code points is required, {start} to {end} given")
     most = scope.budget.call_bytes
-    if piece.end is not None and extent.stretch_bytes > most:
-        raise ContextTooLarge(f"{extent.stretch_bytes} bytes wanted, {most} allowed in one call")
+    least = extent if piece.end is not None else extent_of(connection, sheet.doc_key, start, start + 1)
+    if least.stretch_bytes > most:
+        raise ContextTooLarge(f"{least.stretch_bytes} bytes wanted, {most} allowed in one call")
     cost = min(extent.stretch_bytes, most)
     return Spent(cost, 0), (start, cost)
 
@@ -95,21 +96,23 @@ def _fragment(connection: Connection, scope: Scope, call: str, piece: Piece, sta
 
 
 def _opening(text: str, most: int) -> str:
-    """Return the longest opening of at most so many bytes that does not end inside a grapheme cluster."""
+    """Return the longest opening of at most so many bytes that does not end inside a grapheme cluster.
+
+    A cluster that alone has more is cut at a code point. The first code point fits: that was looked at before.
+    """
     if utf8_bytes(text) <= most:
         return text
     window = text[: most + 1]
     cut = len(window.encode("utf-8")[:most].decode("utf-8", "ignore"))
-    boundary = Clusters(window).back(cut) or cut
-    if boundary == 0:
-        raise ContextTooLarge(f"the next code point is wanted, {most} bytes are allowed in one call")
-    return text[:boundary]
+    return text[: Clusters(window).back(cut) or cut]
 
 
 def _seal(scope: Scope, doc_id: str, position: int) -> str:
     bound = scope.bound(doc_id)
     basis = bound.to_dict() if bound else None
-    return canonical_digest([scope.task, scope.sha256, scope.policy_sha256, scope.fields, basis, position])[:32]
+    # Two scopes of the same content have the same digest: the name tells them apart.
+    of = (scope.id, scope.task, scope.sha256, scope.policy_sha256, scope.fields)
+    return canonical_digest([*of, basis, position])[:32]
 
 
 def _cursor(scope: Scope, doc_id: str, position: int) -> str:

@@ -21,7 +21,7 @@ from kbretrieval.context.scope import Scope
 from kbretrieval.context.search import Found, Row
 from kbretrieval.context.selection import Piece, Selection, checked_names, checked_pieces
 from kbretrieval.context.snapshots import Snapshot
-from kbretrieval.errors import ContextInputInvalid, ContextUnknown
+from kbretrieval.errors import ContextAccessWithdrawn, ContextInputInvalid, ContextUnknown
 from kbretrieval.identity import MAX_DOC_ID, Context, checked_context, checked_name
 from kbretrieval.options import Mode
 
@@ -93,7 +93,9 @@ class TaskContexts(Administration):
         return narrowed(self._connection, scope, names, budget)
 
     def scope(self, scope_id: str, context: Context) -> Scope:
-        """Return a stored scope of this caller, for example after a restart; raises `context_unknown`.
+        """Return a stored scope of this caller, for example after a restart.
+
+        Raises `context_unknown`, and `context_access_withdrawn` where the scope froze a group that this context lacks.
 
         Example:
             >>> from kbretrieval.context import Selection, rehearsal
@@ -107,6 +109,9 @@ class TaskContexts(Administration):
             found = find_scope(self._connection, scope_id)
         if (found.tenant, found.principal) != (context.tenant, context.principal):
             raise ContextUnknown("the name of a stored scope is required, another value given")
+        lost = set(found.groups) - set(context.groups)
+        if lost:
+            raise ContextAccessWithdrawn(f"{len(found.groups)} groups frozen, {len(lost)} of them not given")
         return found
 
     def search(self, scope: Scope, query: str, limit: int = 10, mode: Mode = "hybrid") -> Found:

@@ -70,7 +70,7 @@ class SourcePurged(StateConflict):
 
 
 class ContextAccessWithdrawn(StateConflict):
-    """A bound document that this caller may not read any more (CTX-3)."""
+    """A bound document that this caller may not read any more, or a scope with a group that it has lost (CTX-3)."""
 
     code = "context_access_withdrawn"
 
@@ -152,7 +152,7 @@ class ContextSnapshotDamaged(StateConflict):
 
 
 class ContextPayloadMismatch(StateConflict):
-    """A payload that does not hold the snapshot's text exactly once, in one piece (CTX-45)."""
+    """A payload that does not hold the snapshot's text in one piece (CTX-45)."""
 
     code = "context_payload_mismatch"
 

@@ -63,13 +63,14 @@ def test_the_envelope_has_a_limit_of_its_own(place: Place) -> None:
     assert code_of(place.tasks.deliver, snapshot.id, ALICE, "甲乙丙丁" + text) == "context_too_large"
 
 
-@pytest.mark.promise("CTX-21", "CTX-28")
+@pytest.mark.promise("CTX-21", "CTX-28", "CTX-45")
 def test_output_tokens_are_an_account_of_their_own(place: Place) -> None:
     scope = place.scope(budget=Budget(output_tokens=100))
     snapshot = place.snapshot(scope)
     text, read = _text(place, snapshot.id), place.tasks.account(scope).input_bytes
     place.tasks.deliver(snapshot.id, ALICE, text, output_tokens=60)
     assert code_of(place.tasks.deliver, snapshot.id, ALICE, text, output_tokens=41) == "context_budget_exhausted"
+    assert sql(place.path, "SELECT count(*) FROM context_deliveries") == [(1,)], "what is refused is not marked as sent"
     place.tasks.deliver(snapshot.id, ALICE, text, output_tokens=40)
     account = place.tasks.account(scope)
     assert (account.output_tokens, account.output_left) == (100, 0)

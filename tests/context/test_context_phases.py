@@ -7,7 +7,19 @@ from typing import Any
 import pytest
 
 from kbretrieval import Context
-from kbretrieval.context import Bound, Package, Scope, Snapshot, assembly, reading, search
+from kbretrieval.context import (
+    Bound,
+    Package,
+    Question,
+    Scope,
+    Snapshot,
+    assembly,
+    open_material,
+    reading,
+    seal_material,
+    search,
+    separate_answers,
+)
 from tests.context.place import ALICE, BOB, ENDS, Place, refusal
 from tests.unit.doubles import code_of
 
@@ -135,6 +147,19 @@ def test_a_context_that_lost_its_group_may_not_read_what_the_group_could(place: 
     assert text
     assert place.tasks.replay(snapshot.id, ALICE).reason == "context_access_withdrawn"
     assert code_of(place.tasks.deliver, snapshot.id, ALICE, text) == "context_access_withdrawn"
+
+
+@pytest.mark.promise("CTX-1", "CTX-39", "CTX-65")
+def test_a_stored_scope_gives_nobody_a_group_that_the_context_lacks(place: Place) -> None:
+    """A scope is fetched, or a seal opened, by who asks now; it froze the groups of who asked then."""
+    place.index.set_acl("acme", "refund", ["group:desk"], 1)
+    desk, more = Context("acme", "alice", ("desk",)), Context("acme", "alice", ("desk", "legal"))
+    scope = place.tasks.narrow(place.scope(context=desk), documents=["refund"])
+    asked, answers = separate_answers([Question("q1", "退款期限", "一周")], salt="0123456789abcdef")
+    seal = seal_material(place.tasks, scope, asked, answers.sha256, points=8)
+    for context, code in ((desk, None), (more, None), (ALICE, "context_access_withdrawn")):
+        assert code_of(place.tasks.scope, scope.id, context) == code
+        assert code_of(open_material, place.tasks, seal, context, "q1", "index") == code
 
 
 @pytest.mark.promise("CTX-36", "CTX-40", "CTX-44", "CTX-35")

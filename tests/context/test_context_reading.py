@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kbretrieval import Index
-from kbretrieval.context import Budget, TaskContexts
+from kbretrieval.context import Budget, TaskContexts, reading
 from kbretrieval.context.account import REFUSAL_BYTES
 from kbretrieval.errors import IndexCorrupt
 from tests.context.place import ALICE, BOB, REFUND, Place
@@ -52,7 +52,10 @@ def test_a_cursor_works_for_its_task_scope_revision_and_projection_alone(place: 
     cursor = place.tasks.read(scope, "refund").next_cursor
     assert cursor is not None
     assert place.tasks.read(scope, "refund", cursor=cursor).start > 0
+    twin = place.scope(budget=SMALL)
+    assert twin.sha256 == scope.sha256
     others = {
+        "scope": twin,
         "task": place.scope(task="T-8", budget=SMALL),
         "purpose and scope": place.tasks.narrow(scope, documents=["refund"]),
         "budget": place.scope(budget=Budget(call_bytes=31)),
@@ -68,6 +71,17 @@ def test_a_cursor_works_for_its_task_scope_revision_and_projection_alone(place: 
     place.revise("refund", 2, REFUND + "\n\n补。")
     fresh = place.scope(budget=SMALL)
     assert code_of(place.tasks.read, fresh, "refund", cursor=cursor) == "context_cursor_invalid"
+
+
+@pytest.mark.promise("CTX-22", "CTX-24", "CTX-29")
+@pytest.mark.parametrize("call_bytes", [0, 2])
+def test_a_read_that_could_give_nothing_is_refused_before_it_loads_and_costs(
+    place: Place, monkeypatch: pytest.MonkeyPatch, call_bytes: int
+) -> None:
+    scope = place.scope(budget=Budget(call_bytes=call_bytes))
+    monkeypatch.setattr(reading, "verified_document", lambda *_: pytest.fail("a body was loaded"))
+    assert code_of(place.tasks.read, scope, "refund", 2) == "context_too_large"
+    assert [call.input_bytes for call in place.tasks.account(scope).calls] == [REFUSAL_BYTES]
 
 
 @pytest.mark.promise("CTX-28", "CTX-29")
