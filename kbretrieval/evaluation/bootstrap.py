@@ -52,12 +52,13 @@ def intervals(figures: Figures, seed: int, resamples: int = RESAMPLES) -> list[I
     count, columns = figures.shape
     if not count or resamples < 1:
         raise InvalidParameter(f"rows and resamples are required, {count} and {resamples} given")
-    source, means = PCG64(seed), np.empty((resamples, columns))
+    figures, source, means = np.ascontiguousarray(figures), PCG64(seed), np.empty((resamples, columns))
     for begin in range(0, resamples, _BLOCK):
         block = min(_BLOCK, resamples - begin)
         drawn = (source.random_raw(block * count) % np.uint64(count)).astype(np.int64).reshape(block, count)
         for number, rows in enumerate(drawn, begin):
-            means[number] = np.bincount(rows, minlength=count) @ figures / count
+            # No matrix product: the order of its sums is the processor's.
+            means[number] = np.add.reduce(np.bincount(rows, minlength=count)[:, None] * figures, axis=0) / count
     tail = 100 * (1 - LEVEL) / 2
     low, high = np.percentile(means, [tail, 100 - tail], axis=0)
     return [

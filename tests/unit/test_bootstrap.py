@@ -49,6 +49,19 @@ def test_columns_stay_paired() -> None:
 
 
 @pytest.mark.promise("QUA-2")
+def test_an_interval_has_the_same_bits_on_every_machine() -> None:
+    """Sums go from row to row; those of a matrix product go as the processor's vectors do."""
+    figures = np.random.default_rng(3).random((601, 2))
+    drawn = (np.random.PCG64(2).random_raw(601) % np.uint64(601)).tolist()
+    sums = [0.0, 0.0]
+    for row, pair in enumerate(figures.tolist()):
+        sums = [total + drawn.count(row) * value for total, value in zip(sums, pair, strict=True)]
+    for asked in (figures, np.asfortranarray(figures)):
+        found = intervals(asked, seed=2, resamples=1)
+        assert [(item.low, item.high) for item in found] == [(total / 601, total / 601) for total in sums]
+
+
+@pytest.mark.promise("QUA-2")
 def test_nothing_has_no_interval() -> None:
     with pytest.raises(InvalidParameter, match="0 and 2000"):
         intervals(np.zeros((0, 3)), seed=1)
