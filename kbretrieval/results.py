@@ -4,10 +4,11 @@ Field names are the field's standard terms. Coordinates are code points of the p
 hexadecimal SHA-256; no field is a probability.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, overload
 
+from kbretrieval.errors import InvalidParameter
 from kbretrieval.hit_format import checked_hit_fields
 from kbretrieval.identity import Provenance
 from kbretrieval.options import SearchOptions
@@ -16,11 +17,9 @@ ABSTENTION = "没有当前权限下可核查的证据。"
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return value
+    return value.to_dict() if hasattr(value, "to_dict") else value
 
 
 class Exported:
@@ -186,12 +185,12 @@ class SearchResult(Exported, Sequence[Hit]):
     def __len__(self) -> int:
         return len(self.hits)
 
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
-
     def channel(self, name: str) -> ChannelTrace:
-        """Return what one channel did: `lexical` or `vector`."""
-        return next(trace for trace in self.channels if trace.channel == name)
+        """Return what one channel did: `lexical` or `vector`; another name raises `invalid_parameter`."""
+        found = [trace for trace in self.channels if trace.channel == name]
+        if not found:
+            raise InvalidParameter(f"channel: one of {len(self.channels)} that a search has is required, another given")
+        return found[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,14 @@ def test_every_schema_version_is_its_own() -> None:
     assert all(schema.startswith("kbretrieval.") and schema.rpartition("/")[2].isdigit() for schema in schemas)
 
 
+@pytest.mark.promise("ERR-2", "OBS-1")
+def test_a_channel_that_a_search_has_not_is_refused(index: Index, alice: Context) -> None:
+    found = index.search("退款", alice)
+    assert [found.channel(name).channel for name in ("lexical", "vector")] == ["lexical", "vector"]
+    odd: list[Any] = ["Lexical", "", None, ["lexical"]]
+    assert [code_of(found.channel, name) for name in odd] == ["invalid_parameter"] * len(odd)
+
+
 @pytest.mark.promise("ID-6", "OBS-1")
 def test_everything_that_the_index_returns_is_json(index: Index, alice: Context) -> None:
     made: list[Any] = [
