@@ -1,7 +1,7 @@
 """Document rows: identity, order, policy and text, in and out."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,10 +88,12 @@ def find_document(connection: Connection, tenant: str, doc_id: str) -> DocumentR
     return _document(rows[0]) if rows else None
 
 
-def documents_of(connection: Connection, tenant: str) -> list[DocumentRow]:
-    """Return every row of a tenant, tombstones included, by doc_id."""
-    rows = connection.run(f"SELECT {_COLUMNS} FROM documents WHERE tenant = ? ORDER BY doc_id", (tenant,))
-    return [_document(row) for row in rows]
+def documents_of(connection: Connection, tenant: str) -> Iterator[DocumentRow]:
+    """Yield every row of a tenant, tombstones included, by doc_id; one body at a time. Inside one transaction."""
+    for (key,) in connection.run("SELECT doc_key FROM documents WHERE tenant = ? ORDER BY doc_id", (tenant,)):
+        row = document_by_key(connection, key)
+        if row is not None:
+            yield row
 
 
 def names_at(connection: Connection, tenant: str, tails: Sequence[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Decisions as tables, and every write as one whole: what the store holds after a failure at any statement."""
 
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -251,3 +252,18 @@ def test_each_write_gets_the_next_commit(index: Index) -> None:
     assert commits() == (4, 4)
     index.upsert("acme", "d", 4, "markdown", TEXT, ["alice"], restore=True)
     assert commits() == (5, 5)
+
+
+@pytest.mark.promise("OBS-2")
+def test_a_list_of_documents_holds_one_body_at_a_time(index: Index) -> None:
+    body, names = "差旅" * 10_000, [f"d{number:02}" for number in range(40)]
+    for name in names:
+        index.upsert("acme", name, 1, "text", body, ["alice"])
+    tracemalloc.start()
+    try:
+        listed = index.documents("acme")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [item.doc_id for item in listed] == names
+    assert peak < len(names) * len(body)  # half of what all bodies take, at two bytes a code point
