@@ -18,6 +18,8 @@ class Administration:
     """What a tenant's tasks may be given. Makes the tables of task contexts where the index's file has none."""
 
     def __init__(self, index: Index) -> None:
+        if not isinstance(index, Index):
+            raise ContextInputInvalid(f"index: an open Index is required, {type(index).__name__} given")
         self._index = index
         index._engine.connection.check_usable()
         ensure_tables(index._engine.connection)

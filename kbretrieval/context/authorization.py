@@ -12,6 +12,7 @@ from kbretrieval.context.scope import Binding, Bound, Refused, Scope
 from kbretrieval.context.selection import MAX_DOCUMENTS, Selection
 from kbretrieval.context.standing import Standing, refuse, scope_finding, stand
 from kbretrieval.errors import (
+    ContextAccessWithdrawn,
     ContextAclChanged,
     ContextBindingChanged,
     ContextBudgetInvalid,
@@ -22,6 +23,7 @@ from kbretrieval.errors import (
     ContextScopeAltered,
     ContextScopeNotNarrower,
     ContextTooLarge,
+    ContextUnknown,
 )
 from kbretrieval.identity import Context
 from kbretrieval.store.commits import current_commit
@@ -159,6 +161,18 @@ def stored_scope(connection: Connection, given: Scope) -> Scope:
     if given != stored:
         raise ContextScopeAltered("the scope as it was stored is required, another given")
     return stored
+
+
+def fetched_scope(connection: Connection, scope_id: object, context: Context) -> Scope:
+    """Return a stored scope of the caller who asks now, if that context still has every group that was frozen."""
+    with connection.read():
+        found = find_scope(connection, scope_id)
+    if (found.tenant, found.principal) != (context.tenant, context.principal):
+        raise ContextUnknown("the name of a stored scope is required, another value given")
+    lost = set(found.groups) - set(context.groups)
+    if lost:
+        raise ContextAccessWithdrawn(f"{len(found.groups)} groups frozen, {len(lost)} of them not given")
+    return found
 
 
 def usable(connection: Connection, scope: Scope, doc_ids: Sequence[str]) -> Standing:

@@ -11,6 +11,7 @@ from kbretrieval.context.dependencies import examined
 from kbretrieval.context.records import Spent, insert_consumption, insert_delivery
 from kbretrieval.context.scope import Scope
 from kbretrieval.context.snapshots import Stored, own, stored_snapshot, text_of
+from kbretrieval.context.vouchers import fits
 from kbretrieval.errors import (
     ContextInputInvalid,
     ContextPayloadMismatch,
@@ -68,11 +69,13 @@ class Consumption(Exported):
 
 def checked_payload(text: object, output_tokens: object) -> Payload:
     """Return a payload with its digest, or raise `context_input_invalid`."""
-    if not isinstance(text, str) or any("\ud800" <= character <= "\udfff" for character in text):
+    # A subclass may say of itself that it holds any text: what is sent, digested and looked at is exactly one value.
+    if not fits(text, str):
         raise ContextInputInvalid(f"payload: text without lone surrogates is required, {type(text).__name__} given")
     if type(output_tokens) is not int or not 0 <= output_tokens < 2**31:
         raise ContextInputInvalid("output_tokens: an integer from 0 is required, another value given")
-    return Payload(text, digest(text), utf8_bytes(text), output_tokens)
+    made = str(text)
+    return Payload(made, digest(made), utf8_bytes(made), output_tokens)
 
 
 def deliver(connection: Connection, snapshot_id: object, context: Context, payload: Payload) -> Receipt:
@@ -132,7 +135,7 @@ def consume(connection: Connection, snapshot_id: object, context: Context, fragm
         stored, _ = owned(connection, snapshot_id, context)
         count = len(stored.items())
         if not isinstance(fragments, (tuple, list)) or any(type(n) is not int or not 0 <= n < count for n in fragments):
-            raise ContextInputInvalid(f"fragments: numbers from 0 to {count - 1} are required, others given")
+            raise ContextInputInvalid(f"fragments: numbers from 0 and below {count} are required, others given")
         used = tuple(sorted(set(fragments)))
         refusal = examined(connection, stored, context, "write transaction").refusal()
         code = refusal.code if refusal else None

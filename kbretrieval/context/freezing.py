@@ -3,7 +3,7 @@
 from kbretrieval.context.account import reserved
 from kbretrieval.context.assembly import assembled
 from kbretrieval.context.authorization import stored_scope, usable
-from kbretrieval.context.canonical import canonical_digest
+from kbretrieval.context.canonical import canonical_digest, utf8_bytes
 from kbretrieval.context.material import Planned, planned
 from kbretrieval.context.package import Item, Package
 from kbretrieval.context.records import PartRow, Spent, insert_snapshot, loaded
@@ -19,7 +19,8 @@ from kbretrieval.context.snapshots import (
     stored_snapshot,
 )
 from kbretrieval.context.standing import Finding
-from kbretrieval.errors import ContextInputInvalid, ContextPackageAltered, ContextTooLarge
+from kbretrieval.context.vouchers import checked_voucher
+from kbretrieval.errors import ContextPackageAltered, ContextTooLarge
 from kbretrieval.store.commits import current_commit
 from kbretrieval.store.connection import Connection
 from kbretrieval.store.contract import Contract, read_contract
@@ -27,8 +28,7 @@ from kbretrieval.store.contract import Contract, read_contract
 
 def freeze(connection: Connection, given: Scope, package: Package) -> Snapshot:
     """Store a package as a snapshot, in the transaction that checks it once more."""
-    if type(package) is not Package:
-        raise ContextInputInvalid(f"a Package is required, {type(package).__name__} given")
+    package = checked_voucher(package, Package, "package")
     with connection.read():
         scope = stored_scope(connection, given)
     _, made = reserved(connection, scope, "freeze", lambda: _frozen(connection, scope, package))
@@ -40,7 +40,7 @@ def _frozen(connection: Connection, scope: Scope, package: Package) -> tuple[Spe
         raise ContextPackageAltered("a package of this scope is required, one of another given")
     pieces = _planned_again(connection, scope, package)
     text, items = assembled(connection, scope, pieces)
-    if text != package.text or items != tuple(package.items):
+    if (text, utf8_bytes(text), items) != (package.text, package.bytes, package.items):
         raise ContextPackageAltered(f"{len(items)} items as they are bound are required, others given")
     parts = _parts(scope, read_contract(connection), items, text, current_commit(connection))
     name = insert_snapshot(connection, scope, current_commit(connection), snapshot_hash(parts), parts)
@@ -48,7 +48,7 @@ def _frozen(connection: Connection, scope: Scope, package: Package) -> tuple[Spe
 
 
 def _planned_again(connection: Connection, scope: Scope, package: Package) -> list[Planned]:
-    wanted = [(_piece(item), item.must is True) for item in package.items]
+    wanted = [(_piece(item), item.must) for item in package.items]
     now = usable(connection, scope, sorted({piece.doc_id for piece, _ in wanted}))
     made = []
     for piece, must in wanted:

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 from kbretrieval.context.preferences import PreferenceReceipt
 from kbretrieval.context.search import Found
+from kbretrieval.context.vouchers import checked_voucher
 from kbretrieval.errors import (
     ContextGenerationAltered,
     ContextGenerationForeign,
@@ -104,11 +105,13 @@ def check(connection: Connection, voucher: object) -> Generation:
 def _checked(connection: Connection, voucher: object) -> Line:
     serving = _serving(connection)
     if type(voucher) is Generation:
-        error = _of_line(connection, serving, voucher)
+        error = _of_line(connection, serving, checked_voucher(voucher, Generation, "voucher"))
     elif type(voucher) is Found:
-        error = _of_result(connection, serving, voucher.contract_sha256, _head(voucher))
+        found = checked_voucher(voucher, Found, "voucher")
+        error = _of_result(connection, serving, found.contract_sha256, _head(found))
     elif type(voucher) is PreferenceReceipt:
-        error = _of_result(connection, serving, voucher.generation, _head(voucher))
+        receipt = checked_voucher(voucher, PreferenceReceipt, "voucher")
+        error = _of_result(connection, serving, receipt.generation, _head(receipt))
     else:
         facts = "voucher: a Generation, a Found or a PreferenceReceipt is required"
         raise ContextInputInvalid(f"{facts}, {type(voucher).__name__} given")
@@ -118,10 +121,10 @@ def _checked(connection: Connection, voucher: object) -> Line:
 
 
 def _head(made: Found | PreferenceReceipt) -> Head:
-    """Return the commit that a result keeps; whoever made one by hand may have put anything there."""
+    """Return the commit that a result keeps."""
     try:
-        return Head(int(made.commit), bytes.fromhex(made.stamp))
-    except (TypeError, ValueError):
+        return Head(made.commit, bytes.fromhex(made.stamp))
+    except ValueError:
         raise ContextInputInvalid("voucher: a commit and its stamp are required, other values given") from None
 
 

@@ -8,6 +8,7 @@ from kbretrieval.context.preferences import DOCUMENT, Kind, Placed, PreferenceRe
 from kbretrieval.context.scope import Scope
 from kbretrieval.context.standing import document_finding, refuse
 from kbretrieval.context.tasks import TaskContexts
+from kbretrieval.context.vouchers import checked_voucher
 from kbretrieval.context.weights import weights_of
 from kbretrieval.errors import ContextInputInvalid, IndexCorrupt
 from kbretrieval.store.commits import current_commit
@@ -35,6 +36,8 @@ class PreferenceLedger:
     SIGNAL: ClassVar[tuple[type, ...]] = (str, str, str, str, int, str, str)
 
     def __init__(self, tasks: TaskContexts) -> None:
+        if not isinstance(tasks, TaskContexts):
+            raise ContextInputInvalid(f"tasks: TaskContexts are required, {type(tasks).__name__} given")
         self._tasks = tasks
 
     def record(self, scope: Scope, receipt: PreferenceReceipt, key: str, kind: Kind) -> Signal:
@@ -97,9 +100,8 @@ class PreferenceLedger:
 
 def _placed(receipt: object, key: object) -> Placed:
     """Return what a receipt says of a row."""
-    if type(receipt) is not PreferenceReceipt:
-        raise ContextInputInvalid(f"receipt: a PreferenceReceipt is required, {type(receipt).__name__} given")
-    found = [item for item in receipt.placed if item.key == key]
+    placed = checked_voucher(receipt, PreferenceReceipt, "receipt").placed
+    found = [item for item in placed if item.key == key]
     if len(found) != 1:
-        raise ContextInputInvalid(f"key: one of {len(receipt.placed)} rows of the receipt is required, another given")
+        raise ContextInputInvalid(f"key: one of {len(placed)} rows of the receipt is required, another given")
     return found[0]

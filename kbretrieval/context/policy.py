@@ -30,9 +30,11 @@ class Role(Exported):
     fields: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        checked_name(self.name, "role")
+        object.__setattr__(self, "name", checked_name(self.name, "role"))
         given: object = self.fields
-        if not isinstance(given, (tuple, list)) or not given or len(set(given) & set(FIELDS)) != len(given):
+        if not isinstance(given, (tuple, list)) or not given or any(given.count(name) > 1 for name in given):
+            raise ContextPolicyInvalid(f"fields: some of {', '.join(FIELDS)} are required, each once, others given")
+        if any(name not in FIELDS for name in given):
             raise ContextPolicyInvalid(f"fields: some of {', '.join(FIELDS)} are required, each once, others given")
         if "text" in given and "title" not in given:
             raise ContextPolicyInvalid("fields: text holds the title, and text without title is given")

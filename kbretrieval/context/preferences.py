@@ -15,9 +15,10 @@ from math import inf
 from typing import ClassVar, Literal
 
 from kbretrieval.context.search import MAX_ROWS, Found, Row
+from kbretrieval.context.vouchers import checked_voucher
 from kbretrieval.context.weights import CURRENT, Weights, weights_of
 from kbretrieval.errors import ContextInputInvalid
-from kbretrieval.identity import checked_name
+from kbretrieval.identity import MAX_NAME, checked_name
 from kbretrieval.results import Exported
 
 Kind = Literal["picked", "rejected", "consumed", "adopted"]
@@ -50,12 +51,12 @@ class Signal(Exported):
     weights_version: str
 
     def __post_init__(self) -> None:
-        checked_name(self.about, "about", MAX_KEY)
+        checked_voucher(self, Signal, "signal")
+        for name, limit in (("tenant", MAX_NAME), ("principal", MAX_NAME), ("about", MAX_KEY)):
+            checked_name(getattr(self, name), name, limit)
         if not self.about.startswith(DOCUMENT):
             raise ContextInputInvalid(f"about: a key with the prefix {DOCUMENT} is required, another given")
-        if self.kind not in KINDS:
-            raise ContextInputInvalid(f"kind: one of {', '.join(KINDS)} is required, another given")
-        if type(self.position) is not int or not 1 <= self.position <= MAX_ROWS:
+        if not 1 <= self.position <= MAX_ROWS:
             raise ContextInputInvalid(f"position: an integer from 1 to {MAX_ROWS} is required, another given")
 
 
@@ -208,7 +209,7 @@ def counted(signals: Sequence[Signal], weights: Weights) -> dict[str, Counts]:
 
 def _checked(found: object, signals: object, shown: object, version: str) -> Weights:
     """Return the weights of a version; refuse what is no search result, or signals of several callers."""
-    if type(found) is not Found or not _is_ranked(found.rows):
+    if not _is_ranked(checked_voucher(found, Found, "found").rows):
         raise ContextInputInvalid("found: the rows of a search, best first, are required, others given")
     if not isinstance(signals, (tuple, list)) or not all(type(signal) is Signal for signal in signals):
         raise ContextInputInvalid(f"signals: a list of Signal is required, {type(signals).__name__} given")

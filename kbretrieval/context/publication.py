@@ -10,6 +10,7 @@ from kbretrieval.context.dependencies import examined
 from kbretrieval.context.records import Spent, insert_publication
 from kbretrieval.context.scope import Scope
 from kbretrieval.context.snapshots import Stored
+from kbretrieval.context.vouchers import fits
 from kbretrieval.errors import ContextInputInvalid, ContextOutOfScope, KBError
 from kbretrieval.identity import Context
 from kbretrieval.projection import digest
@@ -36,11 +37,11 @@ class Publication(Exported):
 
 def checked_text(text: object) -> tuple[str, int]:
     """Return the digest and size of a text to be published, or raise `context_input_invalid`."""
-    if not isinstance(text, str) or not text or any("\ud800" <= character <= "\udfff" for character in text):
+    if not fits(text, str) or not text:
         raise ContextInputInvalid(
             "text: a string that is not empty, without lone surrogates, is required, another given"
         )
-    return digest(text), utf8_bytes(text)
+    return digest(str(text)), utf8_bytes(str(text))
 
 
 def publish(

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from kbretrieval.context.canonical import canonical_digest
 from kbretrieval.context.search import checked_request
+from kbretrieval.context.vouchers import checked_voucher, fits
 from kbretrieval.errors import ContextAnswerExposed, ContextInputInvalid
 from kbretrieval.identity import checked_name
 from kbretrieval.results import Exported
@@ -31,7 +32,7 @@ class Question:
 
     def __post_init__(self) -> None:
         Asked(self.id, self.query)
-        if not isinstance(self.answer, str) or not _plain(self.answer):
+        if not fits(self.answer, str) or not _plain(self.answer):
             raise ContextInputInvalid("answer: text that is not blank is required, another value given")
 
 
@@ -62,6 +63,9 @@ class Answers:
     salt: str = field(repr=False)
     pairs: tuple[tuple[str, str], ...] = field(repr=False)
 
+    def __post_init__(self) -> None:
+        checked_voucher(self, Answers, "answers")
+
     @property
     def sha256(self) -> str:
         """The digest that a seal carries."""
@@ -89,7 +93,7 @@ def separate_answers(questions: Sequence[Question], salt: str) -> tuple[tuple[As
     """
     if not isinstance(questions, (tuple, list)) or any(type(item) is not Question for item in questions):
         raise ContextInputInvalid(f"questions: a list of Question is required, {type(questions).__name__} given")
-    if not isinstance(salt, str) or len(salt) < SALT_POINTS:
+    if not fits(salt, str) or len(salt) < SALT_POINTS:
         raise ContextInputInvalid(f"salt: {SALT_POINTS} code points or more are required, another value given")
     if len({item.id for item in questions}) != len(questions):
         raise ContextInputInvalid(f"questions: {len(questions)} given, each name once is required")

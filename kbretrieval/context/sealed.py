@@ -6,6 +6,7 @@ whoever opens it reads the material again through the scope, where everything is
 comparison was prepared, and that the material has not changed since; whether an arm is any good it cannot say.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
@@ -14,14 +15,18 @@ from kbretrieval.context.arms import ARMS, ArmName, arms_of, checked_points
 from kbretrieval.context.canonical import canonical_digest
 from kbretrieval.context.questions import Asked
 from kbretrieval.context.scope import Scope
+from kbretrieval.context.search import checked_request
 from kbretrieval.context.selection import Piece
 from kbretrieval.context.tasks import TaskContexts
+from kbretrieval.context.vouchers import checked_voucher
 from kbretrieval.errors import ContextInputInvalid, ContextSealAltered
 from kbretrieval.identity import Context
 from kbretrieval.projection import digest
 from kbretrieval.results import Exported
 
 Made = TypeVar("Made", bound=Exported)
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +108,18 @@ def seal_material(
         [('refund', 0, 10), ('leave', 0, 10)]
     """
     checked_points(points)
+    if not isinstance(tasks, TaskContexts) or type(scope) is not Scope:
+        raise ContextInputInvalid("task contexts and a Scope are required, others given")
     if not isinstance(asked, (tuple, list)) or not asked or any(type(item) is not Asked for item in asked):
         raise ContextInputInvalid("asked: a list of Asked that is not empty is required, another value given")
     if len({item.id for item in asked}) != len(asked):
         raise ContextInputInvalid(f"asked: {len(asked)} given, each name once is required")
-    if not isinstance(answers_sha256, str) or len(answers_sha256) != len(digest("")):
-        raise ContextInputInvalid(f"answers_sha256: a digest is required, {type(answers_sha256).__name__} given")
+    if type(answers_sha256) is not str or not _DIGEST.fullmatch(answers_sha256):
+        raise ContextInputInvalid(
+            f"answers_sha256: a digest is required, another {type(answers_sha256).__name__} given"
+        )
+    for item in asked:
+        checked_request(item.query, limit, "hybrid")
     full = tuple(_openings(tasks, scope, points))
     cases = tuple(_case(tasks, scope, item, full, points, limit) for item in asked)
     made = Seal("", scope.id, scope.sha256, scope.policy_sha256, answers_sha256, points, cases)
@@ -154,11 +165,11 @@ def seal_from(value: Mapping[str, Any]) -> Seal:
     """
     try:
         made = _loaded(Seal, {**value, "cases": tuple(_case_from(case) for case in value["cases"])})
-        found = made.digest()
-    except (KeyError, TypeError, ValueError, AttributeError):
+        found = checked_voucher(made, Seal, "seal").digest()
+    except (KeyError, TypeError, ValueError, AttributeError, ContextInputInvalid):
         raise ContextSealAltered(f"{Seal.SCHEMA} is required, another structure given") from None
     if found != made.sha256:
-        raise ContextSealAltered(f"sha256 {str(made.sha256)[:8]} sealed, {found[:8]} found")
+        raise ContextSealAltered(f"sha256 {made.sha256[:8]} sealed, {found[:8]} found")
     return made
 
 
@@ -190,8 +201,9 @@ def open_material(tasks: TaskContexts, seal: Seal, context: Context, question: s
         >>> [sum(map(len, arm)) for arm in texts]
         [16, 16, 16]
     """
-    if type(seal) is not Seal or arm not in ARMS:
-        raise ContextInputInvalid(f"a Seal and one of {', '.join(ARMS)} are required, others given")
+    seal = checked_voucher(seal, Seal, "seal")
+    if not isinstance(tasks, TaskContexts) or arm not in ARMS:
+        raise ContextInputInvalid(f"task contexts and one of {', '.join(ARMS)} are required, others given")
     if seal.digest() != seal.sha256:
         raise ContextSealAltered(f"sha256 {seal.sha256[:8]} sealed, {seal.digest()[:8]} found")
     case = next((item for item in seal.cases if item.asked.id == question), None)

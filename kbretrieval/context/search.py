@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kbretrieval.chunking import Clusters
 from kbretrieval.context.account import paid, reserved
 from kbretrieval.context.authorization import stored_scope, usable
 from kbretrieval.context.canonical import canonical_digest, utf8_bytes
@@ -206,6 +207,8 @@ def _found(engine: Engine, asked: _Asked, result: SearchResult, out: Mapping[str
 
 
 def _row(hit: Hit) -> Row:
+    # No preview ends inside a grapheme cluster, unless one cluster is longer than a preview may be.
+    shown = min(len(hit.text), Clusters(hit.text).back(PREVIEW_POINTS) or PREVIEW_POINTS)
     return Row(
         key=f"slice:{hit.chunk_key}",
         document_key=f"doc:{hit.doc_id}",
@@ -215,8 +218,8 @@ def _row(hit: Hit) -> Row:
         revision=hit.revision,
         start=hit.start,
         end=hit.end,
-        preview=hit.text[:PREVIEW_POINTS],
-        preview_cut=len(hit.text) > PREVIEW_POINTS,
+        preview=hit.text[:shown],
+        preview_cut=shown < len(hit.text),
         channels=hit.channels,
         fused=hit.fused,
     )

@@ -37,7 +37,7 @@ class Selection(Exported):
         object.__setattr__(self, "collections", names)
         if self.documents is not None:
             object.__setattr__(self, "documents", checked_names(self.documents, "documents", MAX_DOC_ID))
-        checked_name(self.role, "role")
+        object.__setattr__(self, "role", checked_name(self.role, "role"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Piece(Exported):
     end: int | None = None
 
     def __post_init__(self) -> None:
-        checked_name(self.doc_id, "doc_id", MAX_DOC_ID)
+        object.__setattr__(self, "doc_id", checked_name(self.doc_id, "doc_id", MAX_DOC_ID))
         checked_stretch(self.start, self.end)
 
 

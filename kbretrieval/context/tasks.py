@@ -7,7 +7,7 @@ from kbretrieval.context import replay as replaying
 from kbretrieval.context import search as searching
 from kbretrieval.context.account import Account, account_of
 from kbretrieval.context.administration import Administration
-from kbretrieval.context.authorization import Request, authorize, narrowed, stored_scope
+from kbretrieval.context.authorization import Request, authorize, fetched_scope, narrowed, stored_scope
 from kbretrieval.context.budget import DEFAULT_BUDGET, Budget
 from kbretrieval.context.delivery import Consumption, Receipt
 from kbretrieval.context.dependencies import Report
@@ -15,13 +15,12 @@ from kbretrieval.context.listing import DEFAULT_ROWS, Listing
 from kbretrieval.context.package import Package
 from kbretrieval.context.publication import Publication
 from kbretrieval.context.reading import Fragment
-from kbretrieval.context.records import find_scope
 from kbretrieval.context.replay import Inspected, Replay
 from kbretrieval.context.scope import Scope
 from kbretrieval.context.search import Found, Row
 from kbretrieval.context.selection import Piece, Selection, checked_names, checked_pieces
 from kbretrieval.context.snapshots import Snapshot
-from kbretrieval.errors import ContextAccessWithdrawn, ContextInputInvalid, ContextUnknown
+from kbretrieval.errors import ContextInputInvalid
 from kbretrieval.identity import MAX_DOC_ID, Context, checked_context, checked_name
 from kbretrieval.options import Mode
 
@@ -104,15 +103,7 @@ class TaskContexts(Administration):
             ...     tasks.scope(scope.id, alice) == scope
             True
         """
-        context = checked_context(context)
-        with self._connection.read():
-            found = find_scope(self._connection, scope_id)
-        if (found.tenant, found.principal) != (context.tenant, context.principal):
-            raise ContextUnknown("the name of a stored scope is required, another value given")
-        lost = set(found.groups) - set(context.groups)
-        if lost:
-            raise ContextAccessWithdrawn(f"{len(found.groups)} groups frozen, {len(lost)} of them not given")
-        return found
+        return fetched_scope(self._connection, scope_id, checked_context(context))
 
     def search(self, scope: Scope, query: str, limit: int = 10, mode: Mode = "hybrid") -> Found:
         """Return up to `limit` (1 to 50) candidates among the documents of a scope, and what was left out and why.

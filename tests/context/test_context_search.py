@@ -207,6 +207,16 @@ def test_a_long_preview_says_that_it_was_cut(place: Place) -> None:
     assert (len(row.preview), row.preview_cut, row.end) == (120, True, 202)
 
 
+@pytest.mark.promise("CTX-63")
+@pytest.mark.parametrize(("text", "shown"), [("👨\u200d👩\u200d👧尾", 119), ("q" + "\u0301" * 9, 119), ("甲乙", 120)])
+def test_a_preview_does_not_end_inside_a_cluster(place: Place, text: str, shown: int) -> None:
+    place.index.upsert("acme", "family", 1, "markdown", "退" * 119 + text, ["alice"])
+    place.tasks.release("acme", "family", ["answering"])
+    place.tasks.put_collection("acme", "policies", ["family"])
+    row = place.tasks.search(place.scope(), "退", mode="lexical").rows[0]
+    assert (row.preview, row.preview_cut) == (("退" * 119 + text)[:shown], True)
+
+
 @pytest.mark.promise("CTX-46")
 def test_nothing_is_locked_while_the_encoder_works(tmp_path: Path) -> None:
     table = Table("table-2", floor=0.1)
