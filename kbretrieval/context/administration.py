@@ -128,8 +128,9 @@ class Administration:
 
         No stored digest is believed: neither of a document nor of a chunk or a vector. Raises what `check_generation`
         raises for a voucher, `context_generation_stale` where documents changed after the recording or none was made,
-        and `context_generation_altered`. Reads everything in one read transaction, for which writers wait. What it does
-        not tell: which row is not as it was (`Index.check` does where it can), and who may read or use anything.
+        and `context_generation_altered`. Each document is read in a transaction of its own, so that others write
+        meanwhile; where one of them changes a document, the answer is `context_generation_stale`. What it does not
+        tell: which row is not as it was (`Index.check` does where it can), and who may read or use anything.
 
         Example:
             >>> from kbretrieval import KBError

@@ -192,17 +192,32 @@ def record(connection: Connection) -> Generation:
 
 
 def verify(connection: Connection, voucher: object) -> Generation:
-    """Recompute the fingerprint of what serves and compare it with the recorded one; in one read transaction."""
+    """Recompute the fingerprint of what serves and compare it with the recorded one, each document by itself.
+
+    That nothing is stale is asked before and after: then every document was read as it stood throughout.
+    """
     with connection.read():
         line = _serving(connection) if voucher is None else _checked(connection, voucher)
-        if line.made is None:
-            facts = f"commit {current_commit(connection)} stored"
-            raise ContextGenerationStale(f"no fingerprint of generation {line.number} recorded, {facts}")
-        changed = content_changed_since(connection, line.recorded_at or 0)
-        if changed is not None:
-            raise ContextGenerationStale(f"content of commit {line.recorded_at} recorded, changed at commit {changed}")
-        _expect_same(line, stored_fingerprint(connection, read_contract(connection)).sha256)
+        contract = read_contract(connection)
+        _expect_fresh(connection, line)
+    found = stored_fingerprint(connection, contract, within=connection.read)
+    with connection.read():
+        now = _serving(connection)
+        if now.number != line.number:
+            raise ContextGenerationStale(f"generation {line.number} was read, {now.number} serves")
+        _expect_fresh(connection, line)
+    _expect_same(line, found.sha256)
     return _shown(line, "serving")
+
+
+def _expect_fresh(connection: Connection, line: Line) -> None:
+    """Raise `context_generation_stale` unless a fingerprint is recorded and no document has changed since."""
+    if line.made is None:
+        facts = f"commit {current_commit(connection)} stored"
+        raise ContextGenerationStale(f"no fingerprint of generation {line.number} recorded, {facts}")
+    changed = content_changed_since(connection, line.recorded_at or 0)
+    if changed is not None:
+        raise ContextGenerationStale(f"content of commit {line.recorded_at} recorded, changed at commit {changed}")
 
 
 def _expect_same(line: Line, found: str) -> None:

@@ -51,13 +51,13 @@ def fits(value: object, form: Any) -> bool:
         return type(value) is str and value in inner
     if origin in (Union, types.UnionType):
         return any(fits(value, each) for each in inner)
+    if form is float:
+        return isinstance(value, float) and isfinite(value)  # NumPy's float64 is one, as an encoder's floor may be
     if type(value) is not form:
         return False
     if is_dataclass(form):
         return all(fits(getattr(value, f.name), _forms(form)[f.name]) for f in fields(form))
-    if isinstance(value, str):
-        return not any("\ud800" <= character <= "\udfff" for character in value)
-    return not isinstance(value, float) or isfinite(value)
+    return not isinstance(value, str) or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _each_fits(values: tuple[object, ...], forms: tuple[Any, ...]) -> bool:

@@ -68,7 +68,8 @@ def checked_encoder(value: object) -> Encoder:
     if type(dimension) is not int or not 0 <= dimension <= 65_536:
         raise InvalidEncoder("dimension: an integer from 0 to 65536 is required")
     if not isinstance(floor, float) or not -1.0 <= floor <= 1.0:
-        raise InvalidEncoder("floor: a number from -1.0 to 1.0 is required")
+        given = "another" if isinstance(floor, float) else type(floor).__name__
+        raise InvalidEncoder(f"floor: a float from -1.0 to 1.0 is required, {given} given")
     return value
 
 

@@ -8,7 +8,8 @@ are none either: text and vectors determine them, and `check` compares.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from kbretrieval.errors import IndexCorrupt
@@ -20,6 +21,8 @@ from kbretrieval.store.schema import SERVING, STAGED, STAGED_DOCUMENTS, Tables
 VERSION = "fingerprint/1"
 ROWS_AT_ONCE = 256
 
+Within = Callable[[], AbstractContextManager[None]]
+
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
@@ -30,13 +33,22 @@ class Fingerprint:
     chunks: int
 
 
-def stored_fingerprint(connection: Connection, contract: Contract) -> Fingerprint:
+def stored_fingerprint(connection: Connection, contract: Contract, within: Within = nullcontext) -> Fingerprint:
     """Return the fingerprint of the serving rows, recomputed; reads everything once, some rows at a time.
 
-    Inside one transaction.
+    Inside one transaction; or each document `within` one of its own, so that others write meanwhile. Then whoever asks
+    must look whether any document has changed, before the result means anything.
     """
-    keys = (row[0] for row in _live(connection, "doc_key", "documents"))
-    return _combined(connection, contract, (document_fingerprint(connection, key) for key in keys), SERVING)
+    with within():
+        keys = [row[0] for row in _live(connection, "doc_key", "documents")]
+    return _combined(connection, contract, _prints(connection, keys, within), SERVING, within)
+
+
+def _prints(connection: Connection, keys: Iterable[int], within: Within) -> Iterator[str]:
+    for key in keys:
+        with within():
+            made = document_fingerprint(connection, key)
+        yield made
 
 
 def staged_fingerprint(connection: Connection, contract: Contract) -> Fingerprint:
@@ -63,14 +75,17 @@ def _live(connection: Connection, column: str, source: str) -> Iterator[Row]:
         after = rows[-1][1:]
 
 
-def _combined(connection: Connection, contract: Contract, prints: Iterable[str], tables: Tables) -> Fingerprint:
+def _combined(
+    connection: Connection, contract: Contract, prints: Iterable[str], tables: Tables, within: Within = nullcontext
+) -> Fingerprint:
     made, documents = hashlib.sha256(), 0
     _feed(made, VERSION, *(part for field in contract.to_dict().items() for part in field))
     for value in prints:
         _feed(made, value)
         documents += 1
     # Rows that hang on no live document are in no fingerprint of one; here they count.
-    chunks, vectors = (_count(connection, table) for table in (tables.chunks, tables.vectors))
+    with within():
+        chunks, vectors = (_count(connection, table) for table in (tables.chunks, tables.vectors))
     _feed(made, documents, chunks, vectors)
     return Fingerprint(made.hexdigest(), documents, chunks)
 

@@ -1,6 +1,6 @@
 """Generations: which one serves, and what was made under it (CTX-10, CTX-13)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import pytest
 from kbretrieval import Index, migration
 from kbretrieval.context import Found, PreferenceLedger, TaskContexts, rerank_by_preference
 from kbretrieval.migration import MigrationTick, migrate
+from kbretrieval.store import fingerprints
 from tests.context.place import TENANT, Place, opened_place
 from tests.unit.doubles import code_of, error_of, sql
 
@@ -123,6 +124,41 @@ def test_a_generation_that_was_given_up_is_not_of_this_history(place: Place, mon
     migrate(place.path, chunk_size=30, overlap=4)
     assert place.tasks.generations()[1].number == given_up.number
     assert code_of(place.tasks.check_generation, given_up) == FOREIGN
+
+
+def _revise(path: Path) -> None:
+    with Index.open(path, wait_seconds=0) as other:
+        other.upsert(TENANT, "leave", 2, "markdown", "# 年假\n\n年假六天。", [])
+
+
+def _revoke(path: Path) -> None:
+    with Index.open(path, wait_seconds=0) as other:
+        other.set_acl(TENANT, "leave", ["bob"], 1)
+
+
+def _migrate(path: Path) -> None:
+    migrate(path, chunk_size=16, overlap=4)
+
+
+@pytest.mark.promise("CTX-10", "CTX-11", "CTX-46")
+@pytest.mark.parametrize(("change", "code"), [(_revise, STALE), (_revoke, None), (_migrate, STALE)])
+def test_others_write_while_what_serves_is_verified(
+    place: Place, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], code: str | None
+) -> None:
+    """They need not wait; what changes a document or the generation in between makes the answer stale."""
+    place.tasks.record_generation()
+    prints, seen = fingerprints._prints, []
+
+    def interrupted(*given: Any) -> Iterator[str]:
+        for made in prints(*given):
+            if not seen:
+                change(place.path)
+            seen.append(made)
+            yield made
+
+    monkeypatch.setattr(fingerprints, "_prints", interrupted)
+    assert code_of(place.tasks.verify_generation) == code
+    assert len(seen) == 4
 
 
 @pytest.mark.promise("CTX-10", "CTX-61")

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from kbretrieval import Index
 from kbretrieval.context import (
     Answers,
     Found,
@@ -15,6 +18,7 @@ from kbretrieval.context import (
     Question,
     Role,
     Seal,
+    Selection,
     Signal,
     TaskContexts,
     open_material,
@@ -23,8 +27,8 @@ from kbretrieval.context import (
     separate_answers,
 )
 from kbretrieval.context.vouchers import fits
-from tests.context.place import ALICE, Place
-from tests.unit.doubles import code_of
+from tests.context.place import ALICE, REFUND, Place
+from tests.unit.doubles import Table, code_of
 
 SALT = "0123456789abcdef"
 
@@ -119,6 +123,21 @@ def test_a_result_or_receipt_with_anything_else_in_a_field_is_refused(place: Pla
     assert codes(receipt.placed[0], with_placed) == {"context_input_invalid"}
     assert codes(place.tasks.record_generation(), place.tasks.check_generation) == {"context_input_invalid"}
     assert ledger.signals(scope) == ()
+
+
+@pytest.mark.promise("CTX-10", "CTX-58")
+def test_a_result_of_any_encoder_is_what_was_handed_out(tmp_path: Path) -> None:
+    """Also where its floor is a number of NumPy's, which stands in the trace of the search."""
+    table = Table("table-2", floor=np.float64(0.1))
+    with Index.open(tmp_path / "kb.sqlite", encoder=table) as index:
+        tasks = TaskContexts(index)
+        index.upsert("acme", "refund", 1, "markdown", REFUND, ["alice"])
+        tasks.release("acme", "refund", ["answering"])
+        tasks.put_collection("acme", "policies", ["refund"])
+        scope = tasks.authorize_scope(ALICE, "T-7", "answering", Selection(["policies"]))
+        found = tasks.search(scope, "退款期限")
+        assert [row.doc_id for row in rerank_by_preference(found, []).rows] == ["refund"]
+        assert tasks.check_generation(found).number == 1
 
 
 @pytest.mark.promise("CTX-55")

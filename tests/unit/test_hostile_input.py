@@ -351,6 +351,8 @@ TABLE: dict[str, list[tuple[Any, str]]] = {
         ({"encoder": Table("")}, "invalid_encoder: identifier: 1 to 1000 characters are required"),
         ({"encoder": Table("two\nlines")}, "invalid_encoder: identifier: a control character or surrogate is not allowed"),
         ({"encoder": Table("\ud800")}, "invalid_encoder: identifier: a control character or surrogate is not allowed"),
+        ({"encoder": Table("another", floor=0)}, "invalid_encoder: floor: a float from -1.0 to 1.0 is required, int given"),
+        ({"encoder": Table("another", floor=1.5)}, "invalid_encoder: floor: a float from -1.0 to 1.0 is required, another given"),
         ({"encoder": Table("another")}, "index_projection_contract_changed_rebuild_required: encoder: terms:bigram-nfkc/1 stored, another given"),
         ({"chunk_size": 0}, "invalid_chunk_window: size 1 to 4096 and overlap below size are required, 0 and 0 given"),
         ({"chunk_size": 4097}, "invalid_chunk_window: size 1 to 4096 and overlap below size are required, 4097 and 0 given"),
