@@ -82,9 +82,9 @@ class Answers:
 def separate_answers(questions: Sequence[Question], salt: str) -> tuple[tuple[Asked, ...], Answers]:
     """Return what the searching side gets, and what it does not.
 
-    No answer may stand in a query or a name, compared without blanks, case and compatibility forms: such a question
-    would tell it (`context_answer_exposed`). An answer in other words is not found. `salt` is at least 16 code points
-    that nobody can guess. Raises `context_input_invalid` for anything else.
+    No answer may stand in a query or a name, compared without blanks, format characters, case and compatibility forms:
+    such a question would tell it (`context_answer_exposed`). An answer in other words is not found. `salt` is at least
+    16 code points that nobody can guess. Raises `context_input_invalid` for anything else.
 
     Example:
         >>> asked, _ = separate_answers([Question("q1", "退款期限", "签收后七天")], salt="0123456789abcdef")
@@ -106,4 +106,5 @@ def separate_answers(questions: Sequence[Question], salt: str) -> tuple[tuple[As
 
 
 def _plain(text: str) -> str:
-    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return "".join(item for item in folded if not item.isspace() and unicodedata.category(item) != "Cf")

@@ -190,7 +190,8 @@ def _found(engine: Engine, asked: _Asked, result: SearchResult, out: Mapping[str
         left += [Left(code, trace.channel, count) for code, count in counts if count]
     if len(kept) > asked.limit:
         left.append(Left("beyond_limit", "candidates", len(kept) - asked.limit))
-    reason = None if kept else "no_match" if result.channels[0].eligible else "empty_index"
+    some = result.channels[0].eligible > 0 and len(out) < len(asked.scope.documents)
+    reason = None if kept else "no_match" if some else "empty_index"
     return Found(
         scope=asked.scope.id,
         call=asked.call,

@@ -252,6 +252,21 @@ def test_a_revision_that_falls_between_check_and_search_is_left_out(tmp_path: Pa
     assert [(item.code, item.count) for item in found.left] == [("context_revision_changed", 1)]
 
 
+@pytest.mark.promise("CTX-8", "CTX-62")
+def test_a_scope_that_empties_while_it_is_searched_is_empty_and_not_without_a_match(tmp_path: Path) -> None:
+    table = Table("table-2", floor=0.1)
+    with Index.open(tmp_path / "kb.sqlite", encoder=table) as index:
+        tasks = TaskContexts(index)
+        index.upsert("acme", "refund", 1, "markdown", BODIES["refund"], ["alice"])
+        tasks.release("acme", "refund", ["answering"])
+        tasks.put_collection("acme", "policies", ["refund"])
+        scope = tasks.authorize_scope(ALICE, "T", "answering", Selection(["policies"]))
+        table.before = lambda: tasks.release("acme", "refund", [])
+        found = tasks.search(scope, "退款")
+    assert (found.rows, found.empty_reason) == ((), "empty_index")
+    assert [(item.code, item.count) for item in found.left] == [("context_not_released", 1)]
+
+
 @pytest.mark.promise("CTX-52")
 def test_a_role_without_text_cannot_search_or_read_it(place: Place) -> None:
     place.tasks.set_policy("acme", Policy(roles=(Role("reading", ("title", "text")), Role("titles", ("title",)))))

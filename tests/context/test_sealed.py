@@ -128,6 +128,8 @@ def test_no_function_that_searches_takes_a_question_or_an_answer(place: Place) -
         (["退款期限是七天吗"], "七天"),
         (["is it SKU-2049 ?"], "sku -２０４９"),
         (["退款", "七天内退款"], "七天"),
+        (["退款期限七\u200b天"], "七天"),
+        (["退款期限七天"], "七\u00ad天"),
     ],
 )
 def test_a_question_that_tells_an_answer_is_refused(queries: list[str], answer: str) -> None:

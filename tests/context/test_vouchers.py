@@ -176,7 +176,8 @@ def test_what_stands_for_the_answers_in_a_seal_is_a_digest(place: Place, given: 
 
 @pytest.mark.promise("CTX-64")
 def test_answers_and_salt_are_text_that_can_be_digested() -> None:
-    assert code_of(Question, "q1", "退款期限", "七天\ud800") == "context_input_invalid"
+    for answer in ("七天\ud800", " \u3000", "\u200b"):
+        assert code_of(Question, "q1", "退款期限", answer) == "context_input_invalid"
     assert (
         code_of(separate_answers, [Question("q1", "退款期限", "七天")], salt="\ud800" * 16) == "context_input_invalid"
     )
