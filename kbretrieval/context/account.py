@@ -6,7 +6,7 @@ from typing import ClassVar, TypeVar
 
 from kbretrieval.context.records import Spent, calls_of, insert_call, settle_call, spent_by
 from kbretrieval.context.scope import Scope
-from kbretrieval.errors import BadValue, ContextBudgetExhausted, KBError, StateConflict
+from kbretrieval.errors import BadValue, ContextBudgetExhausted, ContractChanged, KBError, StateConflict
 from kbretrieval.results import Exported
 from kbretrieval.store.connection import Connection
 
@@ -102,10 +102,15 @@ def reserved(
 
 
 def paid(connection: Connection, call_id: str, cost: int, load: Callable[[], Made]) -> Made:
-    """Load what a call has paid for; a refusal there keeps the price and writes its code (CTX-29)."""
+    """Load what a call has paid for; a refusal there keeps the price and writes its code (CTX-29).
+
+    Only what meets another contract than its own, after a migration, has read nothing and is run anew: that costs what
+    a refusal costs.
+    """
     try:
         return load()
     except KBError as error:
+        spent = REFUSAL_BYTES if isinstance(error, ContractChanged) else cost
         with connection.write():
-            settle_call(connection, call_id, cost, error.code)
+            settle_call(connection, call_id, spent, error.code)
         raise

@@ -9,6 +9,9 @@ import pytest
 from kbretrieval import Context, Index
 from kbretrieval.chunking import windows
 from kbretrieval.context import Budget, Left, Policy, Role, Scope, Selection, TaskContexts
+from kbretrieval.context.account import REFUSAL_BYTES
+from kbretrieval.context.search import ROW_BYTES
+from kbretrieval.errors import ContractChanged
 from kbretrieval.migration import migrate
 from kbretrieval.store.connection import Connection
 from tests.context.place import ALICE, BODIES, Place
@@ -250,6 +253,17 @@ def test_a_revision_that_falls_between_check_and_search_is_left_out(tmp_path: Pa
         found = tasks.search(scope, "退款")
     assert [row.doc_id for row in found.rows] == ["leave"]
     assert [(item.code, item.count) for item in found.left] == [("context_revision_changed", 1)]
+
+
+@pytest.mark.promise("CTX-15", "CTX-29")
+def test_a_search_that_meets_another_generation_is_paid_once(place: Place) -> None:
+    """It runs anew; the attempt that read nothing costs what a refusal costs."""
+    scope = place.scope(budget=Budget(total_bytes=10 * ROW_BYTES + 100))
+    migrate(place.path, chunk_size=16, overlap=4)
+    assert place.tasks.search(scope, "退款期限").rows[0].doc_id == "refund"
+    first, second = place.tasks.account(scope).calls
+    assert (first.input_bytes, first.code) == (REFUSAL_BYTES, ContractChanged.code)
+    assert second.code is None
 
 
 @pytest.mark.promise("CTX-8", "CTX-62")
