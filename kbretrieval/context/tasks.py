@@ -72,7 +72,7 @@ class TaskContexts(Administration):
         task, purpose = checked_name(task, "task"), checked_name(purpose, "purpose")
         if type(selection) is not Selection or type(budget) is not Budget:
             raise ContextInputInvalid("a Selection and a Budget are required, others given")
-        if as_of is not None and (type(as_of) is not int or as_of < 0):
+        if as_of is not None and (type(as_of) is not int or not 0 <= as_of < 2**63):
             raise ContextInputInvalid("as_of: a commit number or None is required, another value given")
         return authorize(self._connection, Request(context, task, purpose, selection, budget, as_of))
 

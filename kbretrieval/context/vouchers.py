@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from kbretrieval.errors import ContextInputInvalid
 
+LARGEST = 2**63
+
 Made = TypeVar("Made")
 
 
@@ -38,7 +40,7 @@ def _forms(kind: type[Any]) -> dict[str, Any]:
 
 
 def fits(value: object, form: Any) -> bool:
-    """Tell whether a value is exactly of a declared type; text has no lone surrogate, and numbers are finite.
+    """Tell whether a value is exactly of a declared type; text has no lone surrogate, numbers are finite.
 
     Example:
         >>> fits((1, 2), tuple[int, ...]), fits(True, int), fits("\\ud800", str), fits(None, str | None)
@@ -57,6 +59,8 @@ def fits(value: object, form: Any) -> bool:
         return False
     if is_dataclass(form):
         return all(fits(getattr(value, f.name), _forms(form)[f.name]) for f in fields(form))
+    if isinstance(value, int):
+        return -LARGEST <= value < LARGEST  # what SQLite stores, and what a message may write out
     return not isinstance(value, str) or not any("\ud800" <= character <= "\udfff" for character in value)
 
 

@@ -12,11 +12,12 @@ from kbretrieval.results import Exported
 MOST_WEIGHT = 0.25
 MOST_STRONG = 1.0
 MOST_EXPLORED = 2
+MOST_COUNTED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Weights(Exported):
-    """One version of how signals count. Raises `context_input_invalid`.
+    """One version of how signals count; whole numbers go up to 1,000,000. Raises `context_input_invalid`.
 
     channel   weight of the preference channel where a channel of the search weighs 1.0; from 0.0 (off) to 0.25
     rrf_k     the constant of RRF, as in the search
@@ -43,10 +44,16 @@ class Weights(Exported):
 
     def __post_init__(self) -> None:
         checked_name(self.version, "version")
-        if any(type(value) not in (int, float) for value in (self.channel, self.weak, self.strong)):
-            raise ContextInputInvalid("channel, weak, strong: numbers are required, others given")
-        if any(type(value) is not int or value < 1 for value in (self.rrf_k, self.deepest, self.explored)):
-            raise ContextInputInvalid("rrf_k, deepest, explored: integers from 1 are required, others given")
+        shares = (self.channel, self.weak, self.strong)
+        if any(type(value) not in (int, float) or not 0 <= value <= MOST_STRONG for value in shares):
+            raise ContextInputInvalid(
+                f"channel, weak, strong: numbers from 0 to {MOST_STRONG} are required, others given"
+            )
+        counts = (self.rrf_k, self.deepest, self.explored)
+        if any(type(value) is not int or not 1 <= value <= MOST_COUNTED for value in counts):
+            raise ContextInputInvalid(
+                f"rrf_k, deepest, explored: integers from 1 to {MOST_COUNTED} are required, others given"
+            )
         if not 0.0 <= self.channel <= MOST_WEIGHT:
             raise ContextInputInvalid(f"channel: 0.0 to {MOST_WEIGHT} is required, {self.channel} given")
         if not 0.0 <= self.weak <= self.strong / 4 <= MOST_STRONG / 4:

@@ -21,6 +21,7 @@ from kbretrieval.context import (
     Selection,
     Signal,
     TaskContexts,
+    Weights,
     open_material,
     rerank_by_preference,
     seal_material,
@@ -62,6 +63,7 @@ WRONG: tuple[Any, ...] = (
     float("inf"),
     "\ud800",
     object(),
+    10**5000,
     Agreeable(),
 )
 
@@ -206,6 +208,17 @@ def test_what_stands_on_an_index_is_refused_without_one(place: Place) -> None:
 @pytest.mark.parametrize("given", [([],), ("title", "title"), ("body",), ("title", None)])
 def test_fields_of_a_role_are_names_of_fields_each_once(given: Any) -> None:
     assert code_of(Role, "reading", given) == "context_policy_invalid"
+
+
+@pytest.mark.promise("CTX-2", "CTX-54")
+@pytest.mark.parametrize(
+    "number", [10**5000, -(10**5000), 10**400, 2**63], ids=["5000 digits", "below zero", "400 digits", "2**63"]
+)
+def test_a_number_beyond_all_measure_is_refused_and_not_written_out(place: Place, number: int) -> None:
+    assert code_of(place.scope, as_of=number) == "context_input_invalid"
+    for name in ("channel", "weak", "strong", "explored"):
+        changes: dict[str, Any] = {name: number}
+        assert code_of(Weights, "mine/1", **changes) == "context_input_invalid"
 
 
 @pytest.mark.parametrize("value", [Agreeable("x"), True, 1.0, ["x"], None])
