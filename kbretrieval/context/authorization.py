@@ -23,7 +23,6 @@ from kbretrieval.errors import (
     ContextScopeAltered,
     ContextScopeNotNarrower,
     ContextTooLarge,
-    ContextUnknown,
 )
 from kbretrieval.identity import Context
 from kbretrieval.store.commits import current_commit
@@ -166,9 +165,7 @@ def stored_scope(connection: Connection, given: Scope) -> Scope:
 def fetched_scope(connection: Connection, scope_id: object, context: Context) -> Scope:
     """Return a stored scope of the caller who asks now, if that context still has every group that was frozen."""
     with connection.read():
-        found = find_scope(connection, scope_id)
-    if (found.tenant, found.principal) != (context.tenant, context.principal):
-        raise ContextUnknown("the name of a stored scope is required, another value given")
+        found = find_scope(connection, scope_id, owner=(context.tenant, context.principal))
     lost = set(found.groups) - set(context.groups)
     if lost:
         raise ContextAccessWithdrawn(f"{len(found.groups)} groups frozen, {len(lost)} of them not given")

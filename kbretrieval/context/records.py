@@ -37,15 +37,15 @@ def insert_scope(connection: Connection, scope: Scope) -> str:
     return f"scope-{key}"
 
 
-def find_scope(connection: Connection, scope_id: object) -> Scope:
-    """Return a stored scope, compared with its digest.
+def find_scope(connection: Connection, scope_id: object, owner: tuple[str, str] | None = None) -> Scope:
+    """Return a stored scope, compared with its digest; of another tenant and principal than `owner` it is unknown.
 
     Raises `context_unknown`, `context_policy_reauth_required` for one of another structure, `index_corrupt`.
     """
     rows = connection.run(
         "SELECT tenant, principal, sha256, body FROM context_scopes WHERE scope_key = ?", (key_of(scope_id, "scope"),)
     )
-    if not rows:
+    if not rows or owner not in (None, rows[0][:2]):
         raise ContextUnknown("the name of a stored scope is required, another value given")
     tenant, principal, sha256, body = expect(rows[0], (str, str, str, str), "scope")
     if digest(body) != sha256:

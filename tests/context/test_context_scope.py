@@ -9,7 +9,7 @@ import pytest
 
 from kbretrieval import Context, Index
 from kbretrieval.context import Budget, Policy, Role, Selection, TaskContexts
-from tests.context.place import ALICE, Place
+from tests.context.place import ALICE, BOB, Place
 from tests.unit.doubles import code_of, error_of, sql
 
 
@@ -186,6 +186,7 @@ def test_a_stored_scope_of_another_structure_must_be_authorised_anew(place: Plac
         extra = () if call == place.tasks.narrow else ("refund",)
         assert code_of(call, scope, *extra) == "context_policy_reauth_required"
     assert code_of(place.tasks.scope, scope.id, ALICE) == "context_policy_reauth_required"
+    assert code_of(place.tasks.scope, scope.id, BOB) == "context_unknown", "another's looks like one that is not there"
 
 
 @pytest.mark.promise("CTX-43")
