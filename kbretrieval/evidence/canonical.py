@@ -20,7 +20,6 @@ MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 32
 MAX_BYTES = 64 * 1024 * 1024
 _EXPANDED_LEVELS = 3
-_KEY = re.compile(r"[\x20-\x7e]+")
 
 
 def decimal_string(number: float) -> str:
@@ -49,6 +48,8 @@ def normal(value: object, depth: int = 1) -> Value:
     """
     if depth > MAX_DEPTH:
         raise ValueInvalid(f"nesting of {depth} given, at most {MAX_DEPTH} allowed")
+    if type(value) is str:
+        return _text(value)  # most values of a large file are text: nothing else is asked of them
     if getattr(value, "ndim", None) == 0:
         value = value.item()  # type: ignore[attr-defined]
     if isinstance(value, Mapping):
@@ -74,14 +75,14 @@ def _scalar(value: object) -> Value:
 
 def _text(value: str) -> str:
     try:
-        value.encode("utf-8")
+        value.isascii() or value.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueInvalid(f"lone surrogate at code point {error.start} given, UTF-8 text needed") from None
     return str(value)
 
 
 def _key(name: object) -> str:
-    if not isinstance(name, str) or not _KEY.fullmatch(name):
+    if not isinstance(name, str) or not (name and name.isascii() and name.isprintable()):
         raise ValueInvalid(f"key {name!a} given, printable ASCII needed")
     return name
 
@@ -98,8 +99,12 @@ def canonical_bytes(value: Value) -> bytes:
     return _compact(value).encode("utf-8")
 
 
+# One encoder: `json.dumps` would make one for each of the tens of thousands of rows and keys of a large file.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def _compact(value: Value) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def sha256_hex(raw: bytes) -> str:

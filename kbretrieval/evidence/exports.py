@@ -10,7 +10,8 @@ gain, as in `trec_eval`; each is the mean over the queries with a judgement abov
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -23,8 +24,8 @@ FIELD = "trec"
 ENDINGS = (".qrels", ".run")
 PLACES = 6
 _FIRST, _TEN = 3, 10
-_RUN = re.compile(r"(\S+) Q0 (\S+) ([1-9][0-9]{0,7}) ([1-9][0-9]{0,7}) (\S+)")
-_QRELS = re.compile(r"(\S+) 0 (\S+) (-?[0-9]{1,6})")
+_RUN = re.compile(r"^(\S+) Q0 (\S+) ([1-9][0-9]{0,7}) ([1-9][0-9]{0,7}) (\S+)$", re.MULTILINE)
+_QRELS = re.compile(r"^(\S+) 0 (\S+) (-?[0-9]{1,6})$", re.MULTILINE)
 
 
 def measures(run: str, qrels: str) -> dict[str, str]:
@@ -42,18 +43,23 @@ def measures(run: str, qrels: str) -> dict[str, str]:
     asked = {query: relevant for query, relevant in asked.items() if relevant}
     if not asked:
         raise TrecInvalid(f"{len(judged)} judged queries given, 1 with a relevant document needed")
-    recall, reciprocal, gain = Fraction(), Fraction(), []
+    recall, reciprocal, gain = Counter[tuple[int, int]](), Counter[tuple[int, int]](), []
     for query, relevant in asked.items():
         ranking = rankings.get(query, [])
         ranks = [rank for rank, name in enumerate(ranking[:_FIRST], 1) if name in relevant]
-        recall += Fraction(len(ranks), len(relevant))
-        reciprocal += Fraction(1, ranks[0]) if ranks else 0
+        recall[len(ranks), len(relevant)] += 1
+        reciprocal[(1, ranks[0]) if ranks else (0, 1)] += 1
         gain.append(_ndcg(ranking, judged[query]))
     return {
-        "mrr_at_3": fixed(reciprocal / len(asked), PLACES),
+        "mrr_at_3": fixed(_total(reciprocal) / len(asked), PLACES),
         "ndcg_at_10": fixed(Fraction(math.fsum(gain)) / len(asked), PLACES),
-        "recall_at_3": fixed(recall / len(asked), PLACES),
+        "recall_at_3": fixed(_total(recall) / len(asked), PLACES),
     }
+
+
+def _total(counted: Mapping[tuple[int, int], int]) -> Fraction:
+    """Return the sum of counted fractions, exactly; few of thousands differ."""
+    return sum((Fraction(times * above, below) for (above, below), times in counted.items()), Fraction())
 
 
 def _ndcg(ranking: Sequence[str], judged: Mapping[str, int]) -> float:
@@ -66,17 +72,14 @@ def _discounted(gains: Sequence[int]) -> float:
 
 
 def _rankings(text: str) -> dict[str, list[str]]:
-    made: dict[str, list[str]] = {}
-    last: dict[str, int] = {}
-    seen: set[tuple[str, str]] = set()
-    for query, name, rank, score, _ in _lines(text, _RUN):
-        ranking = made.setdefault(query, [])
-        if int(rank) != len(ranking) + 1 or int(score) >= last.get(query, 10**8) or (query, name) in seen:
+    made: dict[str, dict[str, int]] = {}
+    for query, name, rank, digits, _ in _lines(text, _RUN):
+        ranking, score = made.setdefault(query, {}), int(digits)
+        least = next(reversed(ranking.values())) if ranking else 10**8
+        if int(rank) != len(ranking) + 1 or score >= least or name in ranking:
             raise TrecInvalid(f"rank {rank} and score {score} given, rank {len(ranking) + 1} and a lower one needed")
-        seen.add((query, name))
-        ranking.append(name)
-        last[query] = int(score)
-    return made
+        ranking[name] = score
+    return {query: list(ranking) for query, ranking in made.items()}
 
 
 def _judged(text: str) -> dict[str, dict[str, int]]:
@@ -89,15 +92,15 @@ def _judged(text: str) -> dict[str, dict[str, int]]:
     return made
 
 
-def _lines(text: str, form: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
+def _lines(text: str, form: re.Pattern[str]) -> list[tuple[str, ...]]:
     *lines, rest = text.split("\n")
     if rest:
         raise TrecInvalid("a last line without an end given, every line needs one")
-    for number, line in enumerate(lines, 1):
-        found = form.fullmatch(line)
-        if found is None:
-            raise TrecInvalid(f"line {number} has another form than the {form.groups} columns needed")
-        yield found.groups()
+    found = form.findall(text)  # no column holds white space, so no match reaches into another line
+    if len(found) != len(lines):
+        number = next(number for number, line in enumerate(lines, 1) if not form.fullmatch(line))
+        raise TrecInvalid(f"line {number} has another form than the {form.groups} columns needed")
+    return found
 
 
 def exported(run: str, qrels: str, claim: str, stands_at: Mapping[str, Sequence[str]]) -> dict[str, object]:
@@ -126,18 +129,22 @@ def export_names(claim: str) -> tuple[str, ...]:
     return tuple(claim + ending for ending in ENDINGS)
 
 
-def is_export(name: str, files: Mapping[str, bytes]) -> bool:
-    """Tell whether a claim among `files` names this file as an export of its own; the claim's report judges it.
+def exports_named(files: Mapping[str, bytes]) -> frozenset[str]:
+    """Return the files that a claim beside them names as its exports; the claim's own report judges them.
 
     Example:
-        >>> is_export("ranks.run", {"ranks.run": b""})
-        False
+        >>> exports_named({"ranks.run": b"", "ranks.json": b'{"observed": {}}'})
+        frozenset()
     """
-    claim = name.rpartition(".")[0]
-    if name not in export_names(claim) or f"{claim}.json" not in files:
-        return False
+    claims = sorted({name.rpartition(".")[0] for name in files if name.endswith(ENDINGS)})
+    return frozenset(
+        name for claim in claims if _has_exports(files.get(f"{claim}.json", b"")) for name in export_names(claim)
+    )
+
+
+def _has_exports(claim: bytes) -> bool:
     try:
-        value = parse(files[f"{claim}.json"])
+        value = parse(claim)
     except JsonInvalid:
         return False
     observed = value.get("observed") if isinstance(value, dict) else None

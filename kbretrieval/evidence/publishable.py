@@ -5,7 +5,7 @@ find the usual forms of a secret, not every secret.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kbretrieval.evidence.canonical import Value
 
@@ -82,24 +82,36 @@ def value_refusals(value: Value) -> list[str]:
         >>> value_refusals({"argv": ["python", "/srv/run.py"]})
         ['$.argv[1]: an absolute POSIX path']
     """
-    known: dict[str, list[str]] = {}
-    found = []
-    for place, text in _strings(value, "$"):
-        if text not in known:
-            known[text] = text_refusals(text)
-        found += [f"{place}: {kind}" for kind in known[text]]
+    refused = {text: kinds for text in _texts(value) if (kinds := text_refusals(text))}
+    if not refused:  # as nearly always: places are worked out only where there is something to say of one
+        return []
+    return [f"{place}: {kind}" for place, text in _places(value, "$", refused) for kind in refused.get(text, ())]
+
+
+def _texts(value: Value) -> set[str]:
+    """Every distinct key and string of a value."""
+    found, left = set[str](), [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, str):
+            found.add(item)
+        elif isinstance(item, list):
+            left += item
+        elif isinstance(item, dict):
+            found.update(item)
+            left += item.values()
     return found
 
 
-def _strings(value: Value, place: str) -> Iterator[tuple[str, str]]:
+def _places(value: Value, place: str, refused: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, list):
         for position, item in enumerate(value):
-            yield from _strings(item, f"{place}[{position}]")
+            yield from _places(item, f"{place}[{position}]", refused)
     elif isinstance(value, dict):
         for name, item in value.items():
             # A refused key stays out of the report, or the report would publish it.
             key_place = f"{place} (a key)"
             yield key_place, name
-            yield from _strings(item, f"{place}.{name}" if not text_refusals(name) else key_place)
+            yield from _places(item, key_place if name in refused else f"{place}.{name}", refused)

@@ -76,16 +76,19 @@ def _refusals(rule: Rule, value: Any, place: str) -> Iterator[str]:
             yield from _CHECKS[keyword](rule, argument, value, place)
 
 
+_KINDS = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
 def _has_type(value: Any, names: str | list[str]) -> bool:
-    kind = {
-        type(None): "null",
-        bool: "boolean",
-        int: "integer",
-        str: "string",
-        list: "array",
-        dict: "object",
-    }.get(type(value))
-    return kind in ([names] if isinstance(names, str) else names)
+    kind = _KINDS.get(type(value))
+    return kind == names if isinstance(names, str) else kind in names
 
 
 def _is_number(value: Any) -> bool:
@@ -102,8 +105,13 @@ def _equal_to(rule: Rule, argument: Any, value: Any, place: str) -> Iterator[str
         yield f"{place}: allowed: {', '.join(allowed)}"
 
 
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
 def _pattern(rule: Rule, argument: str, value: Any, place: str) -> Iterator[str]:
-    if isinstance(value, str) and not re.search(argument, value):
+    if isinstance(value, str) and not _compiled(argument).search(value):
         yield f"{place}: pattern: {argument}"
 
 

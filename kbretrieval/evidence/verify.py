@@ -24,7 +24,7 @@ from kbretrieval.evidence.canonical import (
 )
 from kbretrieval.evidence.environment import source_sha256
 from kbretrieval.evidence.errors import AggregateInvalid, JsonInvalid, SubjectInvalid
-from kbretrieval.evidence.exports import FIELD, export_refusals, is_export
+from kbretrieval.evidence.exports import FIELD, export_refusals, exports_named
 from kbretrieval.evidence.manifest import MANIFEST, scanned
 from kbretrieval.evidence.publishable import column_refusals, text_refusals, value_refusals
 from kbretrieval.evidence.schema import schema_refusals
@@ -130,12 +130,12 @@ def verify_files(
         2
     """
     own, listed = check_manifest(manifest, files)
-    reports = [own]
+    reports, exports = [own], exports_named(files)
     for name, raw in sorted(files.items()):
         if name.endswith(".json"):
             reports.append(check_claim(name, raw, listed.get(name), subject_of, source, files))
         else:
-            reports.append(_other_file(name, raw, listed.get(name), is_export(name, files)))
+            reports.append(_other_file(name, raw, listed.get(name), name in exports))
     return Report(tuple(reports))
 
 
