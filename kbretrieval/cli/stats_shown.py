@@ -35,10 +35,11 @@ def _times(p50: float | None, p90: float | None) -> str:
 
 
 def _span(found: Sums) -> str:
+    counted = f"{found.events} events" + (f" and {found.torn} torn lines" if found.torn else "")
     if found.first_at is None or found.last_at is None:
-        return f"{found.events} events\n"
+        return f"{counted}\n"
     first, last = (_moment(at) for at in (found.first_at, found.last_at))
-    return f"{found.events} events from {first} to {last}\n"
+    return f"{counted} from {first} to {last}\n"
 
 
 def _moment(at: float) -> str:

@@ -1,6 +1,8 @@
 """A log of events read back, line by line; each line is checked as strictly as any other input (OBS-4).
 
-A refusal names the line and never repeats it: of another file, handed in by mistake, nothing shows in a message.
+A process that is killed and a disk that is full may leave the beginning of an event; that line is told as torn, and
+what follows it is read. A refusal names the line and never repeats it: of another file, handed in by mistake, nothing
+shows in a message.
 """
 
 import json
@@ -30,6 +32,7 @@ MAX_COUNT = 2**53
 YEAR_10000 = 253_402_300_800.0
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
+_BEGINNING = b'{"schema":"kbretrieval.'
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Check = Callable[[Any], bool]
@@ -37,9 +40,12 @@ Check = Callable[[Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """One line of a log: the event, and when it was written, in seconds since 1970 UTC, if the log has times."""
+    """One line of a log: the event, and when it was written, in seconds since 1970 UTC, if the log has times.
 
-    event: Event
+    `event` is None where the line is the beginning of an event and no more.
+    """
+
+    event: Event | None
     at: float | None
 
 
@@ -116,12 +122,20 @@ def _write(value: Any) -> Event:
 _READERS = {SearchObserved.SCHEMA: _search, AnswerObserved.SCHEMA: _answer, WriteObserved.SCHEMA: _write}
 
 
+def _begins_an_event(raw: bytes) -> bool:
+    """Tell whether what is no JSON is the beginning of a line as the observer writes it."""
+    given = raw.rstrip(b"\n")
+    return given.startswith(_BEGINNING) or (given != b"" and _BEGINNING.startswith(given))
+
+
 def _logged(raw: bytes) -> Logged:
     try:
         text = raw.decode("utf-8")
         check_depth(text)
         value = json.loads(text)
     except (ValueError, JsonTooDeep, RecursionError):
+        if _begins_an_event(raw):
+            return Logged(None, None)
         raise _Unfit("a JSON object in UTF-8") from None
     if type(value) is not dict:
         raise _Unfit("a JSON object in UTF-8")
@@ -146,9 +160,10 @@ def _numbered(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
 
 
 def read_log(path: str | os.PathLike[str]) -> Iterator[Logged]:
-    """Yield the events of a log, in its order; one line at a time is in memory.
+    """Yield the lines of a log, in its order; one at a time is in memory.
 
-    Raises `invalid_path`, and `invalid_observation_log` with the number of the first line that is no event.
+    Raises `invalid_path`, and `invalid_observation_log` with the number of the first line that is neither an event nor
+    the beginning of one.
 
     Example:
         >>> import json, pathlib, tempfile

@@ -93,11 +93,15 @@ class WriteSums(Tallied):
 
 @dataclass(frozen=True, slots=True)
 class Sums(Exported):
-    """What a log of events says; first and last time in seconds since 1970 UTC, None where the log has no times."""
+    """What a log of events says; first and last time in seconds since 1970 UTC, None where the log has no times.
+
+    `torn` counts lines that are the beginning of an event, as a kill or a full disk leaves them; their rest is lost.
+    """
 
     SCHEMA: ClassVar[str] = "kbretrieval.observed_sums/1"
 
     events: int
+    torn: int
     first_at: float | None
     last_at: float | None
     searches: SearchSums
@@ -202,8 +206,11 @@ def sums(lines: Iterable[Logged]) -> Sums:
     waited = _doubles()
     first: float | None = None
     last: float | None = None
-    events = 0
+    events = torn = 0
     for line in lines:
+        if line.event is None:
+            torn += 1
+            continue
         events += 1
         if line.at is not None:
             first = line.at if first is None else min(first, line.at)
@@ -217,4 +224,4 @@ def sums(lines: Iterable[Logged]) -> Sums:
                 writes[f"{kind}: {outcome}"] += 1
                 waited.append(spent)
     made = WriteSums(len(waited), _tally(writes), percentile(waited, 0.9), max(waited, default=None))
-    return Sums(events, first, last, searches.sums(), answers.sums(), made)
+    return Sums(events, torn, first, last, searches.sums(), answers.sums(), made)

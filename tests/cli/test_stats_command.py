@@ -72,6 +72,19 @@ def test_a_moment_needs_no_calendar_of_the_system(run: Run, tmp_path: Path, monk
 
 
 @pytest.mark.promise("OBS-4")
+def test_a_line_that_a_kill_left_unfinished_is_told(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    with JsonLinesObserver(path) as observer, Index.open(tmp_path / "kb.sqlite", observer=observer) as index:
+        index.search("住宿限额", ALICE)
+        index.search("住宿限额", ALICE)
+    path.write_bytes(path.read_bytes()[:-9])
+    done = run("stats", path)
+    assert done.status == 0 and done.out.startswith("1 events and 1 torn lines\n")
+    made = json.loads(run("stats", path, "--json").out)
+    assert (made["events"], made["torn"]) == (1, 1)
+
+
+@pytest.mark.promise("OBS-4")
 def test_an_empty_log_has_no_events(run: Run, tmp_path: Path) -> None:
     JsonLinesObserver(tmp_path / "events.jsonl").close()
     done = run("stats", tmp_path / "events.jsonl")
