@@ -1,1 +1,1 @@
-"""The index against a model of it: what every store has to do, however it is built."""
+"""The index against a model of it, and against cases from public failures: what every store has to do."""
