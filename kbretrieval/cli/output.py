@@ -1,13 +1,12 @@
 """Writing a report to a file or to stdout: UTF-8, LF, whole or not at all."""
 
 import json
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from kbretrieval.errors import StorageIOError
+from kbretrieval.store.files import replacing
 
 
 def as_json(value: Any) -> str:
@@ -27,15 +26,7 @@ def write_report(text: str, output: Path | None) -> None:
         say(text)
         return
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            Path(name).replace(output)
-        except BaseException:
-            # A full disk, a folder of that name, or on Windows a reader that has the old file open.
-            Path(name).unlink(missing_ok=True)
-            raise
+        with replacing(output) as file:
+            file.write(text.encode("utf-8"))
     except OSError as error:
         raise StorageIOError(f"the report cannot be written (errno {error.errno})") from None

@@ -1,10 +1,10 @@
 """The `Encoder` port, and the check that stands between any encoder and the store (VEC-5)."""
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,13 @@ from kbretrieval.errors import (
     EncoderResultCountMismatch,
     InvalidEmbeddingOutput,
     InvalidEncoder,
-    KBError,
 )
+from kbretrieval.errors.foreign import guarded
 
 MAX_IDENTIFIER = 1000
 UNIT_TOLERANCE = 1e-6
 
 Matrix = NDArray[np.float32]
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +80,17 @@ def encode_dense(encoder: Encoder, texts: Sequence[str], *, query: bool) -> tupl
     """
     if not texts:
         return np.zeros((0, encoder.dimension), np.float32), frozenset()
-    encoding = _guarded(lambda: encoder.encode(list(texts), query=query))
+    encoding = guarded(lambda: encoder.encode(list(texts), query=query), EncoderFailed, "the encoder")
     if not isinstance(encoding, Encoding) or not isinstance(encoding.truncated, frozenset):
         raise InvalidEmbeddingOutput(f"an Encoding is required, {type(encoding).__name__} returned")
     # One more than wanted shows that there are too many, however many a generator would go on to give.
-    vectors = _guarded(lambda: list(islice(encoding.vectors, len(texts) + 1)))
+    vectors = guarded(lambda: list(islice(encoding.vectors, len(texts) + 1)), EncoderFailed, "the encoder")
     if len(vectors) != len(texts):
         raise EncoderResultCountMismatch(f"{len(texts)} texts given, {len(vectors)} vectors returned")
     made = np.empty((len(texts), encoder.dimension), np.float32)
     for row, vector in enumerate(vectors):
         made[row] = _unit(vector, encoder.dimension, row)
     return made, encoding.truncated
-
-
-def _guarded(call: Callable[[], Made]) -> Made:
-    try:
-        return call()
-    except KBError:
-        raise
-    except Exception as error:  # noqa: BLE001 - foreign code: whatever it raises becomes one typed refusal (ERR-2)
-        kind = type(error).__name__
-    # Raised outside the handler: the foreign error may hold a text, and would stay reachable as context (ERR-1).
-    raise EncoderFailed(f"the encoder raised {kind}")
 
 
 def _wide(vector: object) -> NDArray[np.float64] | None:

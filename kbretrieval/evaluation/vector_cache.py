@@ -8,7 +8,6 @@ runs at once the later one's vectors stay, and the other's are encoded again one
 import hashlib
 import os
 import sys
-import tempfile
 import time
 import zipfile
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from tqdm import tqdm
 from kbretrieval.encoders.port import Encoder, Encoding, Matrix, encode_dense
 from kbretrieval.encoders.quantizer import Quantizer, quantizer_of
 from kbretrieval.errors import InvalidParameter, StorageIOError
+from kbretrieval.store.files import replacing
 
 FORMAT = "kbretrieval-vectors/1"
 BATCH = 64
@@ -129,27 +129,17 @@ class VectorCache:
         if self._path is None or not self._vectors:
             return
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
-            try:
-                self._write(handle)
-                Path(name).replace(self._path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            keys = list(self._vectors)
+            with replacing(self._path) as file:
+                np.savez(
+                    file,
+                    format=np.array([FORMAT, self.identifier]),
+                    keys=np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), 32),
+                    cut=np.array([key in self._cut for key in keys]),
+                    vectors=np.stack([self._vectors[key] for key in keys]),
+                )
         except OSError as error:
             raise StorageIOError(f"the vectors cannot be written (errno {error.errno})") from None
-
-    def _write(self, handle: int) -> None:
-        keys = list(self._vectors)
-        with os.fdopen(handle, "wb") as file:
-            np.savez(
-                file,
-                format=np.array([FORMAT, self.identifier]),
-                keys=np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), 32),
-                cut=np.array([key in self._cut for key in keys]),
-                vectors=np.stack([self._vectors[key] for key in keys]),
-            )
 
     def _load(self, path: Path) -> None:
         try:

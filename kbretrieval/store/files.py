@@ -4,8 +4,11 @@ import errno
 import os
 import sqlite3
 import stat
-from contextlib import closing
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import IO
 
 from kbretrieval.errors import NotAnIndex, StorageFull, StorageIOError
 
@@ -37,6 +40,24 @@ def identity(path: Path) -> Identity | None:
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write that replaces `path` at once when the block has ended; makes the folders above it.
+
+    Where that fails nothing is left beside `path`: on a full disk, where a folder has that name, or on Windows while a
+    reader has the old file open. Raises `OSError` for the caller to name.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def is_empty(path: Path) -> bool:

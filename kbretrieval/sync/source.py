@@ -1,13 +1,11 @@
 """What a connector is: it lists what there is, and reads what it listed (SYN-1, SYN-4, SYN-5)."""
 
-from collections.abc import Callable
 from dataclasses import astuple, dataclass
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
-from kbretrieval.errors import KBError, SourceListingIncomplete, SourceUnreadable
+from kbretrieval.errors import SourceListingIncomplete, SourceUnreadable
+from kbretrieval.errors.foreign import guarded
 from kbretrieval.results import Exported
-
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class Source(Protocol):
 
 def listing_of(source: Source) -> Listing:
     """Return what a source lists; raises `source_listing_incomplete` for all that is none, and nothing is deleted."""
-    listing = _asked(source.list, SourceListingIncomplete)
+    listing = guarded(source.list, SourceListingIncomplete, "the source")
     if not isinstance(listing, Listing) or not all(_is_item(item) for item in listing.items):
         raise SourceListingIncomplete("a Listing of Items is required, the source returned something else")
     return listing
@@ -80,21 +78,10 @@ def _is_item(item: object) -> bool:
 
 def bytes_of(source: Source, item: Item) -> bytes:
     """Return the bytes of an item; raises `source_unreadable` for all that is none (SYN-5)."""
-    raw = _asked(lambda: source.read(item), SourceUnreadable)
+    raw = guarded(lambda: source.read(item), SourceUnreadable, "the source")
     if not isinstance(raw, (bytes, bytearray)):
         raise SourceUnreadable(f"bytes are required, the source returned {type(raw).__name__}")
     return bytes(raw)
-
-
-def _asked(call: Callable[[], Made], refusal: type[KBError]) -> Made:
-    try:
-        return call()
-    except KBError:
-        raise
-    except Exception as error:  # noqa: BLE001 - foreign code: whatever it raises becomes one typed refusal (ERR-2)
-        kind = type(error).__name__
-    # Raised outside the handler: the foreign error may hold a text, and would stay reachable as context (ERR-1).
-    raise refusal(f"the source raised {kind}")
 
 
 def printable(path: str) -> str:
